@@ -10,6 +10,8 @@ export interface GatewayContext {
   readonly lowPriority: boolean
   /** What settles the request; empty where it holds nothing. */
   readonly reservation: string
+  /** The request opens a WebSocket connection, which ends with `$disconnect`: until then it holds what it holds. */
+  readonly opensConnection: boolean
   /** Whether API Gateway makes a response of any value that the function returns: payload 2.0 of an HTTP API. */
   readonly infersResponse: boolean
 }
@@ -22,12 +24,14 @@ export interface GatewayContext {
  */
 export function fromEvent(event: unknown): GatewayContext {
   const { version, requestContext } = fields(event)
-  const { authorizer } = fields(requestContext)
+  const { authorizer, eventType } = fields(requestContext)
   const { lambda } = fields(authorizer)
   // a value of an authorizer's context is never an object, so this one is API Gateway's own: payload 2.0
-  const values = fields(typeof lambda === 'object' && lambda !== null ? lambda : authorizer)
+  const told = fields(typeof lambda === 'object' && lambda !== null ? lambda : authorizer)
+  const values = eventType === 'MESSAGE' && !isOfMessage(told, fields(requestContext)) ? {} : told
   return {
     values,
+    opensConnection: eventType === 'CONNECT',
     turnedAway: isTrue(values.rateLimited) && !isTrue(values.allowed),
     delayMs: Number(values.delayMs) || 0,
     reservation: typeof values.reservation === 'string' ? values.reservation : '',
@@ -36,8 +40,20 @@ export function fromEvent(event: unknown): GatewayContext {
   }
 }
 
+/**
+ * Every event of a WebSocket has the context of the connection's own decision: it holds nothing for a message, and does
+ * not delay it again. A context that names the message is of the message: `withMessageLimit` has decided it.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html
+ * `eventType`, `messageId`
+ */
+const isOfMessage = (values: Fields, { messageId }: Fields): boolean =>
+  typeof messageId === 'string' && values.messageId === messageId
+
 const isTrue = (value: unknown) => value === true || value === 'true'
 
-function fields(value: unknown): Readonly<Record<string, unknown>> {
+type Fields = Readonly<Record<string, unknown>>
+
+export function fields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

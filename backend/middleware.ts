@@ -1,5 +1,5 @@
 import { fromEvent } from './gateway-context'
-import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import { isSuccess, type TooManyRequests, tooManyRequests, withHeaders } from './responses'
 import { beginSettling, type CostNow, prepareToSettle, type RequestSettling } from './settling'
 import { waitForTurn } from './turn'
 import type { BackendOptions } from './with-rate-limit'
@@ -58,7 +58,9 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
     async after(request) {
       const { event, response } = request
       addHeaders(request)
-      await settlings.get(request)?.end(() => options.cost?.(event as never, response as never))
+      const settling = settlings.get(request)
+      if (fromEvent(event).opensConnection && isSuccess(response)) settling?.leave()
+      await settling?.end(() => options.cost?.(event as never, response as never))
     },
     async onError(request) {
       addHeaders(request)

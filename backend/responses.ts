@@ -62,6 +62,10 @@ function isResponse(result: unknown): result is Response {
   return typeof result === 'object' && result !== null && 'statusCode' in result
 }
 
+/** Whether API Gateway opens the connection: the handler of `$connect` refuses it by the status of its response. */
+export const isSuccess = (result: unknown): boolean =>
+  !isResponse(result) || (Number(result.statusCode) >= 200 && Number(result.statusCode) < 300)
+
 function inferred(result: unknown): Response & { readonly body: string } {
   const body = typeof result === 'string' ? result : JSON.stringify(result)
   return { statusCode: 200, headers: { 'content-type': 'application/json' }, body }

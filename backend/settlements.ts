@@ -1,10 +1,11 @@
 import type { Settler, UsedUnits } from './settler'
 
-/** Where settlements go: the settler is loaded where a function has a table to settle in. */
+/** Where settlements go. */
 export interface SettlerSource {
-  /** `undefined` where the function has no table. */
-  load(): Promise<Settler | undefined>
-  warn(event: string, message: string): void
+  /** It is loaded where a function has a table to settle in; `undefined` where it has none. */
+  load(): Promise<Pick<Settler, 'settle' | 'release'> | undefined>
+  /** Takes a warning for operators. @default a line of JSON on stderr */
+  warn?(event: string, message: string): void
 }
 
 /** Settlements that did not get through are sent again with later requests, so many of them at most, so often. */
@@ -78,11 +79,19 @@ export class Settlements {
     const now = Date.now()
     if (Math.abs(now - (this.warnedAt.get(event) ?? -Infinity)) < WARN_EVERY_MS) return
     this.warnedAt.set(event, now)
-    this.source.warn(event, textOf(error))
+    const { warn = toStderr } = this.source
+    warn(event, textOf(error))
   }
 }
 
-const endWith = (settler: Settler, reservation: string, { used, isHandedOn }: Ending): Promise<boolean> =>
+const toStderr = (event: string, message: string) =>
+  void process.stderr.write(`${JSON.stringify({ level: 'warn', event, message, source: 'sluice/backend' })}\n`)
+
+const endWith = (
+  settler: Pick<Settler, 'settle' | 'release'>,
+  reservation: string,
+  { used, isHandedOn }: Ending,
+): Promise<boolean> =>
   isHandedOn && used === undefined ? settler.release(reservation) : settler.settle(reservation, used)
 
 /** Anything may be thrown, also what cannot be made a text. */

@@ -16,23 +16,9 @@ export type { UsedUnits }
 /** Time for one settlement in the background, in milliseconds: a connection may have to be made. */
 const DEADLINE_MS = 2000
 
-/** Settles what requests hold, in the state table: the part of the backend that needs an AWS client. */
+/** Settles what requests hold, in the state table. */
 export class Settler {
-  private readonly limiter: SettlingLimiter
-
-  constructor(store: StateStore, clock = systemClock) {
-    const options = { store, clock, deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS }
-    const calls = new StoreCalls({ ...options, onEvent: () => {} })
-    const subjects = new SubjectCache(1000)
-    this.limiter = {
-      loop: {
-        now: () => calls.now(),
-        view: (key) => subjects.get(key),
-        items: new SubjectItems(calls, subjects),
-        deadline: () => calls.deadline(),
-      },
-    }
-  }
+  constructor(private readonly limiter: SettlingLimiter) {}
 
   /**
    * @param used what was really used; `undefined` leaves it at what is reserved, and a slot alone uses nothing.
@@ -57,11 +43,27 @@ export class Settler {
   }
 }
 
+/** The part of the backend that needs an AWS client. */
 export function settlerFor({ name: tableName, endpoint }: SettlingTable): Settler {
   const client = new DynamoDBClient({
     endpoint,
     maxAttempts: 1, // the settler tries again by itself
     requestHandler: { connectionTimeout: 1000 },
   })
-  return new Settler(new DynamoDbStore({ client, tableName }))
+  return settlerIn(new DynamoDbStore({ client, tableName }))
+}
+
+/** A settler for a function that decides nothing itself. */
+export function settlerIn(store: StateStore, clock = systemClock): Settler {
+  const options = { store, clock, deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS }
+  const calls = new StoreCalls({ ...options, onEvent: () => {} })
+  const subjects = new SubjectCache(1000)
+  return new Settler({
+    loop: {
+      now: () => calls.now(),
+      view: (key) => subjects.get(key),
+      items: new SubjectItems(calls, subjects),
+      deadline: () => calls.deadline(),
+    },
+  })
 }

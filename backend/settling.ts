@@ -21,15 +21,13 @@ let settler: Settler | undefined
 const loadSettler = () => require('./settler') as typeof import('./settler')
 
 /** One for all handlers of a function: they share its client. */
-const settlements = new Settlements({
+const ofFunction = new Settlements({
   load: async () => {
     const table = settlingTable()
     if (!table) return undefined
     settler ??= loadSettler().settlerFor(table)
     return settler
   },
-  warn: (event, message) =>
-    process.stderr.write(`${JSON.stringify({ level: 'warn', event, message, source: 'sluice/backend' })}\n`),
 })
 
 /** How a request that is being served ends, as far as it is known. */
@@ -57,19 +55,26 @@ export interface RequestSettling {
    * charged as it was reserved. An error of `cost` is logged.
    */
   end(cost?: () => CostNow): Promise<void>
+  /** Leaves it open: it has opened a connection, and is settled when that ends. A report is too early, and is logged. */
+  leave(): void
 }
 
 /** Loads what settling needs while the function starts, which Lambda does with a whole processor. */
 export function prepareToSettle({ settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions): void {
   if (!(settleWithinMs >= 0 && settleWithinMs <= LONGEST_MS))
     throw new TypeError(`settleWithinMs must be milliseconds from 0 to ${LONGEST_MS}, got ${String(settleWithinMs)}`)
-  if (settlingTable()) settlements.prepare()
+  if (settlingTable()) ofFunction.prepare()
 }
 
-/** Begins to serve a request; `undefined` where it holds nothing. */
+/**
+ * Begins to serve a request; `undefined` where it holds nothing.
+ *
+ * @param settlements by whom it is settled. @default by the function, in the table that its environment names
+ */
 export function beginSettling(
   { reservation }: GatewayContext,
   { settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions,
+  settlements = ofFunction,
 ): RequestSettling | undefined {
   void settlements.retry()
   if (reservation === '') return undefined
@@ -79,7 +84,7 @@ export function beginSettling(
   if (served.size > MOST_SERVED) served.delete(served.keys().next().value!)
   let hasEnded = false
   const settled = async (cost: () => CostNow) => {
-    const units = request.isHandedOn || request.used !== undefined ? undefined : await known(cost)
+    const units = request.isHandedOn || request.used !== undefined ? undefined : await known(cost, settlements)
     request.used ??= units
     if (--request.wrappers > 0) return
     served.delete(reservation)
@@ -92,11 +97,20 @@ export function beginSettling(
       const done = settled(cost)
       if (settleWithinMs > 0) await within(settleWithinMs, done, undefined)
     },
+    leave: () => {
+      if (hasEnded) return
+      hasEnded = true
+      if (--request.wrappers > 0) return
+      served.delete(reservation)
+      if (request.used !== undefined) settlements.warn('connection_open', TOO_EARLY)
+    },
   }
 }
 
+const TOO_EARLY = 'a connection that is open cannot be settled: report what it has used when it ends, in $disconnect'
+
 /** What `cost` says within ten seconds. */
-async function known(cost: () => CostNow): Promise<UsedUnits | undefined> {
+async function known(cost: () => CostNow, settlements: Settlements): Promise<UsedUnits | undefined> {
   try {
     return await within(LONGEST_MS, Promise.resolve(cost()), undefined)
   } catch (error) {
@@ -118,7 +132,7 @@ export async function reportCost(request: unknown, used: UsedUnits): Promise<voi
   if (reservation === '') return
   const running = served.get(reservation)
   if (running) running.used = used
-  else await within(LONGEST_MS, settlements.settle(reservation, { used }), undefined)
+  else await within(LONGEST_MS, ofFunction.settle(reservation, { used }), undefined)
 }
 
 /**

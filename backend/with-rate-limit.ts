@@ -1,5 +1,6 @@
 import { fromEvent } from './gateway-context'
-import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import { isSuccess, type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import type { Settlements } from './settlements'
 import { beginSettling, type CostNow, prepareToSettle, type SettleOptions } from './settling'
 import { waitForTurn } from './turn'
 
@@ -30,12 +31,14 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
 }
 
 /**
- * Wraps a handler behind a REST or HTTP API that Sluice protects. Its responses get the decision's headers. A request
+ * Wraps a handler behind an API that Sluice protects. Its responses get the decision's headers. A request
  * over the limit that an HTTP API passed on is answered 429 without calling the handler. A request with a delay waits
  * first.
  *
  * Once the handler has ended, by an error too, a request that holds units or a slot is settled. That never makes an
- * answer fail, and delays it by `settleWithinMs` at most. Where wrappers are nested, the outermost settles.
+ * answer fail, and delays it by `settleWithinMs` at most. Where wrappers are nested, the outermost settles. What opens a
+ * WebSocket is settled once its connection has ended: wrap the handler of `$disconnect`, too. Messages of a connection
+ * are not counted here, but by `withMessageLimit` of `sluice/tiered`.
  *
  * Errors pass through, and so do requests that did not pass Sluice.
  */
@@ -43,21 +46,42 @@ export function withRateLimit<Args extends unknown[], Result>(
   handler: Handler<Args, Result>,
   options: WithRateLimitOptions<Args, Result> = {},
 ): (...args: Args) => Promise<Awaited<Result> | TooManyRequests> {
+  return rateLimited(handler, options)
+}
+
+/** @param settlements by whom requests are settled. @default by the function, in the table of its environment */
+export function rateLimited<Args extends unknown[], Result>(
+  handler: Handler<Args, Result>,
+  options: WithRateLimitOptions<Args, Result>,
+  settlements?: Settlements,
+): (...args: Args) => Promise<Awaited<Result> | TooManyRequests> {
   prepareToSettle(options)
   return async (...args): Promise<Awaited<Result> | TooManyRequests> => {
-    const [event, ...others] = args
-    const decision = fromEvent(event)
+    const decision = fromEvent(args[0])
     if (decision.turnedAway) return tooManyRequests(decision)
-    const settling = beginSettling(decision, options)
-    let cost: (() => CostNow) | undefined
-    try {
-      await waitForTurn(decision.delayMs, others, options.maxDelayMs)
-      const serve = decision.lowPriority ? (options.lowPriority ?? handler) : handler
-      const result = await serve(...args)
-      cost = () => options.cost?.(event, result)
-      return withHeaders<Awaited<Result>>(result, decision)
-    } finally {
-      await settling?.end(cost)
-    }
+    return withHeaders<Awaited<Result>>(await serveDecided(handler, args, options, settlements), decision)
+  }
+}
+
+/** Serves a request whose decision lets it through: after its delay, and settled once it has ended. */
+export async function serveDecided<Args extends unknown[], Result>(
+  handler: Handler<Args, Result>,
+  args: Args,
+  options: WithRateLimitOptions<Args, Result>,
+  settlements?: Settlements,
+): Promise<Awaited<Result>> {
+  const [event, ...others] = args
+  const decision = fromEvent(event)
+  const settling = beginSettling(decision, options, settlements)
+  let cost: (() => CostNow) | undefined
+  try {
+    await waitForTurn(decision.delayMs, others, options.maxDelayMs)
+    const serve = decision.lowPriority ? (options.lowPriority ?? handler) : handler
+    const result = await serve(...args)
+    cost = () => options.cost?.(event, result)
+    if (decision.opensConnection && isSuccess(result)) settling?.leave()
+    return result
+  } finally {
+    await settling?.end(cost)
   }
 }

@@ -5,5 +5,12 @@
  */
 export type { AuthorizerContext, DecisionContext, NamedCosts, Reason } from '../lambda/responses/context'
 export { createTieredLimiter, type TieredLimiterOptions } from './create-tiered-limiter'
-export type { TieredDecision, TieredLimiter } from './tiered-limiter'
+export type { MessageDenial } from './message-denial'
+export type { MessageOptions, TieredDecision, TieredLimiter } from './tiered-limiter'
 export type { NamedValues, TieredRequest } from './tiered-request'
+export {
+  type Connections,
+  type DeniedMessage,
+  type MessageLimitOptions,
+  withMessageLimit,
+} from './with-message-limit'

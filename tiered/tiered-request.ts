@@ -4,12 +4,13 @@ import { type Claim, isIdentity, NO_CREDENTIAL, type Source } from '../lambda/id
 import { fromEvent, type GatewayRequest } from '../lambda/responses/request'
 import { ConfigError, type Mistake } from '../limiter/errors'
 import { checkFields, type FieldRules, report } from '../limiter/policies/report'
+import { type ConnectedCaller, claimOfConnection } from './connected-caller'
 
 /** Headers or parameters by name; a list is several values. */
 export type NamedValues = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Who is calling: at most one of these. */
-interface Caller {
+export interface Caller {
   /** As the caller has sent it: whether it is known, the config table says. One that is not known is anonymous. */
   readonly apiKey?: string
   /** A client that the program has verified, by the id under which `sluice clients create --credential` has it. */
@@ -99,7 +100,9 @@ export function checkRequest(request: TieredRequest): void {
 
 /** Reads a request as the authorizer reads an event; `undefined` where its method or path is none. */
 export function toRequest(event: unknown): KnownRequest | undefined {
-  const { method, path, address, headers, query, apiId, stage, ...caller } = event as TieredRequest
+  const { method, path, address, headers, query, apiId, stage, connection, ...caller } = event as TieredRequest & {
+    readonly connection?: ConnectedCaller
+  }
   const request = fromEvent({
     httpMethod: method,
     path,
@@ -108,7 +111,9 @@ export function toRequest(event: unknown): KnownRequest | undefined {
     queryStringParameters: query,
     requestContext: { apiId, stage, identity: { sourceIp: address } },
   })
-  return request && { ...request, stage: undefined, claim: claimOf(caller) } // the path does not begin with the stage
+  return (
+    request && { ...request, stage: undefined, claim: connection ? claimOfConnection(connection) : claimOf(caller) }
+  ) // the path does not begin with the stage
 }
 
 /** The source of identity of what the program says. */

@@ -8,9 +8,9 @@ export interface Authorization {
   readonly scopes?: readonly string[]
 }
 
-/** A method of a REST API, or a route of an HTTP API. */
+/** A method of a REST API, or a route of an HTTP or WebSocket API. */
 export interface Method {
-  /** `GET /pets`, `ANY /{proxy+}`, `$default`: how people name it, and unique in its API. */
+  /** `GET /pets`, `ANY /{proxy+}`, `$default`, `$connect`: how people name it, and unique in its API. */
   readonly key: string
   readonly authorization: Authorization
   readonly apiKeyRequired: boolean
@@ -64,7 +64,7 @@ export interface GatewayResponse {
 export interface Stage {
   readonly name: string
   readonly deploymentId?: string
-  /** HTTP only: changes go live by themselves. */
+  /** HTTP and WebSocket: changes go live by themselves. */
   readonly deploysItself: boolean
   readonly hasCanary: boolean
   readonly canaryDeploymentId?: string
@@ -85,7 +85,7 @@ export interface Integration {
 /** All of an API that attaching looks at or changes, read at one time. */
 export interface ApiState {
   readonly id: string
-  readonly kind: 'REST' | 'HTTP'
+  readonly kind: 'REST' | 'HTTP' | 'WEBSOCKET'
   readonly name: string
   readonly methods: readonly Method[]
   readonly authorizers: readonly Authorizer[]
@@ -105,6 +105,8 @@ export interface ApiState {
 export interface PendingEdits {
   readonly edits: readonly string[]
   readonly complete: boolean
+  /** API Gateway shows nothing of what a deployment has: that of a WebSocket API. */
+  readonly hidden?: true
   /** Methods that a deployment would leave without authentication. */
   readonly opens: readonly AuthorizedMethod[]
   /** Keys of methods that a deployment would give authentication. */
@@ -140,7 +142,7 @@ export interface ApiReader {
   /**
    * What authorizes each method that a stage, or a deployment, serves: on REST APIs the type, on HTTP APIs the
    * authorizer's name or `AWS_IAM`; `NONE` without authorization. A method of which it is not known is left out;
-   * `undefined`: nothing is known.
+   * `undefined`: nothing is known, as of WebSocket APIs.
    */
   servedBy(served: Served): Promise<ReadonlyMap<string, string> | undefined>
 }
@@ -177,6 +179,13 @@ export const usesAuthorizer = ({ type, authorizerId }: Authorization, ownId: str
   type === 'CUSTOM' && ownId !== undefined && authorizerId === ownId
 
 export const isPreflight = ({ key }: Method): boolean => key.startsWith('OPTIONS ')
+
+/** Whether Sluice can be asked about a method: not about preflights, and of a WebSocket about its connection alone. */
+export const canBeLimited = (method: Method, kind: ApiState['kind']): boolean =>
+  kind === 'WEBSOCKET' ? method.key === '$connect' : !isPreflight(method)
+
+/** The kind of an API as people write it. */
+export const kindText = (kind: ApiState['kind']): string => (kind === 'WEBSOCKET' ? 'WebSocket' : kind)
 
 /** `no authorizer`, `AWS_IAM`, `JWT authorizer "users"`: in words. */
 export function authorizationText(

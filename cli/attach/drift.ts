@@ -1,4 +1,4 @@
-import { type ApiState, authorizationText, isPreflight, usesAuthorizer } from './api-state'
+import { type ApiState, authorizationText, canBeLimited, usesAuthorizer } from './api-state'
 import { mappingDrift } from './header-mappings'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift } from './plan-label'
@@ -59,7 +59,7 @@ function methodDrift(state: ApiState, recorded: AttachJournal): string[] {
     ...gone,
     ...state.methods.flatMap((method) => {
       const { key, authorization } = method
-      if (isPreflight(method)) return []
+      if (!canBeLimited(method, state.kind)) return []
       const wasRequired = noted.get(key)?.apiKeyRequired ?? method.apiKeyRequired
       if (usesAuthorizer(authorization, own?.id)) {
         return [

@@ -12,7 +12,7 @@ export interface ApiClients {
   readonly http: Pick<ApiGatewayV2Client, 'send'>
 }
 
-/** Finds a REST or HTTP API by id; `undefined` if this Region has none. WebSocket APIs are rejected. */
+/** Finds an API by id; `undefined` if this Region has none. */
 export async function findApi(id: string, { rest, http }: ApiClients, calls: Calls): Promise<ApiControl | undefined> {
   if (!/^[A-Za-z0-9-]{1,64}$/.test(id))
     throw new UserError(`an API's id must be such as "a1b2c3d4e5", got ${printed(id)}`)
@@ -26,10 +26,8 @@ export async function findApi(id: string, { rest, http }: ApiClients, calls: Cal
     calls.make('apigateway:GET', `/apis/${id}`, () => http.send(new GetApiCommand({ ApiId: id }))),
   )
   if (!api && missing.length > 0) throw new MissingRights(missing)
-  if (api && api.ProtocolType !== 'HTTP') {
-    throw new UserError(`API ${id} is a WebSocket API, which attach does not support: use the construct’s protect()`)
-  }
-  return api && new HttpApi(http, calls, { id, name: api.Name ?? '' })
+  const kind = api?.ProtocolType === 'WEBSOCKET' ? 'WEBSOCKET' : 'HTTP'
+  return api && new HttpApi(http, calls, { id, name: api.Name ?? '', kind })
 }
 
 /** The answer, or `undefined` where it is that there is no such thing, or that a right is missing. */

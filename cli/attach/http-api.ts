@@ -12,27 +12,37 @@ import type { ApiControl, Authorization, Authorizer, Integration, Method } from 
 import { unlessGone, withOrWithoutId } from './calls'
 import { HttpReader } from './http-reader'
 
-/** The settings of attach's authorizer: no caching, payload 2.0 with simple responses. */
+const REQUEST = { AuthorizerType: 'REQUEST', IdentitySource: [] as string[] } as const
+
+/**
+ * The settings of attach's authorizer: no caching, payload 2.0 with simple responses. A WebSocket API has none of these.
+ */
 const SETTINGS = {
-  AuthorizerType: 'REQUEST',
-  AuthorizerPayloadFormatVersion: '2.0',
-  EnableSimpleResponses: true,
-  AuthorizerResultTtlInSeconds: 0,
-  IdentitySource: [] as string[],
+  HTTP: {
+    ...REQUEST,
+    AuthorizerPayloadFormatVersion: '2.0',
+    EnableSimpleResponses: true,
+    AuthorizerResultTtlInSeconds: 0,
+  },
+  WEBSOCKET: REQUEST,
 } as const
 
-/** An HTTP API through the control plane. */
+/** An HTTP or WebSocket API through the control plane. */
 export class HttpApi extends HttpReader implements ApiControl {
   async createAuthorizer(Name: string, AuthorizerUri: string): Promise<string> {
     const { AuthorizerId } = await this.make('POST', '/authorizers', () =>
-      this.client.send(new CreateAuthorizerCommand({ ApiId: this.api.id, Name, AuthorizerUri, ...SETTINGS })),
+      this.client.send(
+        new CreateAuthorizerCommand({ ApiId: this.api.id, Name, AuthorizerUri, ...SETTINGS[this.kind] }),
+      ),
     )
     return AuthorizerId!
   }
 
   async repairAuthorizer({ id: AuthorizerId }: Authorizer, AuthorizerUri: string): Promise<void> {
     await this.make('PATCH', `/authorizers/${AuthorizerId}`, () =>
-      this.client.send(new UpdateAuthorizerCommand({ ApiId: this.api.id, AuthorizerId, AuthorizerUri, ...SETTINGS })),
+      this.client.send(
+        new UpdateAuthorizerCommand({ ApiId: this.api.id, AuthorizerId, AuthorizerUri, ...SETTINGS[this.kind] }),
+      ),
     )
   }
 
@@ -69,7 +79,7 @@ export class HttpApi extends HttpReader implements ApiControl {
   }
 
   async respond(): Promise<void> {
-    throw new Error('HTTP APIs have no gateway responses')
+    throw new Error('only REST APIs have gateway responses')
   }
 
   /** To remove all mappings of a status code it must be sent with none: API Gateway keeps codes that are left out. */

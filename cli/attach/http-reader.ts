@@ -17,16 +17,17 @@ import { toMethod } from './http-wire'
 
 const MaxResults = '500'
 
-/** What an HTTP API has and what its stages serve, read through the control plane. */
+/** What an HTTP or WebSocket API has and what its stages serve, read through the control plane. */
 export class HttpReader implements ApiReader {
-  readonly kind = 'HTTP'
+  readonly kind: 'HTTP' | 'WEBSOCKET'
   protected readonly path: string
 
   constructor(
     protected readonly client: Pick<ApiGatewayV2Client, 'send'>,
     private readonly calls: Calls,
-    protected readonly api: { readonly id: string; readonly name: string },
+    protected readonly api: { readonly id: string; readonly name: string; readonly kind: 'HTTP' | 'WEBSOCKET' },
   ) {
+    this.kind = api.kind
     this.path = `/apis/${api.id}`
   }
 
@@ -87,7 +88,7 @@ export class HttpReader implements ApiReader {
         )
       },
     })
-    return { id: this.api.id, kind: 'HTTP', name: this.api.name, ...state }
+    return { ...this.api, ...state }
   }
 
   async readMethod({ key, ref: RouteId }: Method): Promise<Method | undefined> {
@@ -110,7 +111,9 @@ export class HttpReader implements ApiReader {
           type: one.AuthorizerType ?? '',
           ttlSeconds: one.AuthorizerResultTtlInSeconds ?? 0,
           identitySources: one.IdentitySource ?? [],
-          simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',
+          ...(this.kind === 'HTTP' && {
+            simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',
+          }),
         },
         ...(one.AuthorizerType === 'JWT' && {
           tokens: { issuers: jwt?.Issuer ? [jwt.Issuer] : [], audience: jwt?.Audience ?? [] },
@@ -120,7 +123,7 @@ export class HttpReader implements ApiReader {
   }
 
   async readResponse(): Promise<never> {
-    throw new Error('HTTP APIs have no gateway responses')
+    throw new Error('only REST APIs have gateway responses')
   }
 
   async readIntegration(IntegrationId: string): Promise<Integration | undefined> {
@@ -132,9 +135,14 @@ export class HttpReader implements ApiReader {
     return found && { id: IntegrationId, responseParameters: found.ResponseParameters ?? {} }
   }
 
-  /** The service exports both what a stage serves and what the API says now. */
+  /**
+   * The service exports both what a stage serves and what the API says now; of a WebSocket API neither.
+   *
+   * @see https://docs.aws.amazon.com/apigatewayv2/latest/api-reference/apis-apiid-exports-specification.html HTTP APIs
+   */
   async pendingEdits(_: ApiState, { name, deploysItself }: Stage): Promise<PendingEdits> {
     if (deploysItself) return { edits: [], complete: true, opens: [], closes: [] }
+    if (this.kind === 'WEBSOCKET') return { edits: [], complete: false, hidden: true, opens: [], closes: [] }
     try {
       const [served, latest] = [await this.exported(name), await this.exported()]
       return { ...compareExports(served, latest), complete: true }
@@ -146,7 +154,7 @@ export class HttpReader implements ApiReader {
 
   /** The service shows what a stage serves, and not what another deployment has. */
   async servedBy({ stage }: Served): Promise<ReadonlyMap<string, string> | undefined> {
-    if (stage === undefined) return undefined
+    if (stage === undefined || this.kind === 'WEBSOCKET') return undefined
     try {
       return new Map([...(await this.exported(stage))].map(([key, { by = 'NONE' }]) => [key, by]))
     } catch (error) {

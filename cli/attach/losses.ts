@@ -161,6 +161,9 @@ function takesPreflights({ key }: Method, methods: readonly Method[]): boolean {
   return verb === 'ANY' && !methods.some((other) => isPreflight(other) && other.key.split(' ')[1] === path)
 }
 
-/** `method.request.header.Authorization` (REST), `$request.header.Authorization` (HTTP): in lower case. */
+/**
+ * `method.request.header.Authorization` (REST), `$request.header.Authorization` (HTTP),
+ * `route.request.header.Authorization` (WebSocket): in lower case.
+ */
 const headerOf = (identitySource: string): string | undefined =>
-  /^(?:method\.|\$)request\.header\.([\w-]+)$/.exec(identitySource)?.[1]?.toLowerCase()
+  /^(?:method\.|route\.|\$)request\.header\.([\w-]+)$/.exec(identitySource)?.[1]?.toLowerCase()

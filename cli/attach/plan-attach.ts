@@ -4,7 +4,7 @@ import {
   type ApiState,
   type Authorizer,
   authorizationText,
-  isPreflight,
+  canBeLimited,
   type Method,
   type Stage,
   usesAuthorizer,
@@ -163,11 +163,17 @@ function choose(
 ): { chosen: Method[]; left: Method[] } {
   for (const key of [...(wished ?? []), ...open]) {
     const method = state.methods.find((one) => one.key === key)
-    if (!method) throw new UserError(`API ${state.id} has no method ${printed(key)}: it has ${keysOf(state.methods)}`)
-    if (wished?.includes(key) && isPreflight(method))
-      throw new UserError(`${key} answers browsers’ preflights, which Sluice cannot limit: leave it out`)
+    if (!method) throw new UserError(`API ${state.id} has no method ${printed(key)}: it has ${keysOf(state)}`)
+    if (wished?.includes(key) && !canBeLimited(method, state.kind))
+      throw new UserError(
+        state.kind === 'WEBSOCKET'
+          ? `API Gateway asks no authorizer about messages such as ${printed(key)}: attach protects $connect, and withMessageLimit limits messages in their handler`
+          : `${key} answers browsers’ preflights, which Sluice cannot limit: leave it out`,
+      )
   }
-  const candidates = state.methods.filter((method) => !isPreflight(method) && (wished?.includes(method.key) ?? true))
+  const candidates = state.methods.filter(
+    (method) => canBeLimited(method, state.kind) && (wished?.includes(method.key) ?? true),
+  )
   const isFree = (method: Method) => method.authorization.type === 'NONE' || isOurs(method)
   const left = replace ? [] : candidates.filter((method) => !isFree(method))
   if (wished && left.length > 0) {
@@ -180,7 +186,7 @@ function choose(
   if (chosen.length === 0) {
     throw new UserError(
       candidates.length === 0
-        ? `API ${state.id} has no methods to protect`
+        ? `API ${state.id} has no ${state.kind === 'WEBSOCKET' ? 'route $connect, which alone can have an authorizer: give it one, with a mock integration if nothing else' : 'methods to protect'}`
         : `all methods of API ${state.id} have an authorizer: use --replace to switch them; detach restores them`,
     )
   }
@@ -225,7 +231,7 @@ function deploymentSteps(
 
 const names = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name).join(', ')
 
-function keysOf(methods: readonly Method[]): string {
-  const keys = methods.filter((method) => !isPreflight(method)).map(({ key }) => key)
+function keysOf({ methods, kind }: ApiState): string {
+  const keys = methods.filter((method) => canBeLimited(method, kind)).map(({ key }) => key)
   return keys.length > 12 ? `${keys.slice(0, 12).join(', ')} and ${keys.length - 12} more` : keys.join(', ') || 'none'
 }

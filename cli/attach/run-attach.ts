@@ -135,12 +135,15 @@ export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind
     case 'integration':
       return `integration ${step.id}: responses get rate-limit headers`
     case 'deployment':
-      return `deploy stage ${step.stage}${kind === 'REST' ? ', with all undeployed changes' : ''}`
+      return `deploy stage ${step.stage}${kind === 'HTTP' ? '' : ', with all undeployed changes'}`
   }
 }
 
 /** Warnings before other people's edits go live. */
-export function pendingText(stage: string, { edits, complete }: Pick<PendingEdits, 'edits' | 'complete'>): string[] {
+export function pendingText(
+  stage: string,
+  { edits, complete, hidden }: Pick<PendingEdits, 'edits' | 'complete' | 'hidden'>,
+): string[] {
   const seen = edits.map((edit) => `  ${edit}`)
   if (complete && edits.length === 0) return []
   const first =
@@ -149,7 +152,9 @@ export function pendingText(stage: string, { edits, complete }: Pick<PendingEdit
       : `undeployed edits of others, if any, go live with the deployment of stage ${stage}`
   const rest = complete
     ? []
-    : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']
+    : hidden
+      ? ['  API Gateway shows nothing of what a deployment of a WebSocket API has']
+      : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']
   return [first, ...seen, ...rest]
 }
 

@@ -1,7 +1,7 @@
 import { printed } from '../../limiter/errors'
 import { labelIssues } from '../../provisioning/api-labels'
 import { gather, toMethodKey } from '../arguments'
-import { type ApiState, authorizationText, type Method, usesAuthorizer } from '../attach/api-state'
+import { type ApiState, authorizationText, kindText, type Method, usesAuthorizer } from '../attach/api-state'
 import { attachOrRevert } from '../attach/attach-or-revert'
 import { readAll } from '../attach/calls'
 import { rejectOpening, replacementOf, type Verification } from '../attach/losses'
@@ -111,7 +111,9 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   const open = union(lost, pending.opened)
 
   if (!options.json) {
-    print.line(`${control.kind} API ${apiId} "${state.name}", stage ${plan.stage.name}, function ${target.arn}`)
+    print.line(
+      `${kindText(control.kind)} API ${apiId} "${state.name}", stage ${plan.stage.name}, function ${target.arn}`,
+    )
     for (const step of steps) print.line(`  ${stepText(step, state)}`)
     for (const note of plan.notes) print.note(note)
     for (const line of pending.lines) print.note(line)
@@ -185,6 +187,8 @@ function toAttachOptions({ stage, methods, replace, open, headers }: Options, ki
     throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
   if (headers !== undefined && kind === 'REST')
     throw new UserError('--headers is for HTTP APIs: on a REST API, set the headers in the backend or in mappings')
+  if (headers !== undefined && kind === 'WEBSOCKET')
+    throw new UserError('--headers is for HTTP APIs: messages of a WebSocket have no headers')
   const codes = headers === true ? USUAL_STATUS_CODES : headers?.split(',').map((code) => code.trim())
   const wrong = codes?.find((code) => !/^[2-5]\d\d$/.test(code))
   if (wrong !== undefined) throw new UserError(`--headers must be status codes such as "200,404", got "${wrong}"`)

@@ -1,4 +1,5 @@
 import { printed } from '../../limiter/errors'
+import { kindText } from '../attach/api-state'
 import { Calls, readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
 import { JournalStore } from '../attach/journal'
@@ -99,7 +100,7 @@ async function compare(session: Session, apiId: string, options: OutputOptions, 
     })
   else {
     print.line(
-      `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, label ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${counted(methods, 'method')}`,
+      `${kindText(state.kind)} API ${apiId} "${state.name}"${label === undefined ? '' : `, label ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${counted(methods, 'method')}`,
     )
     for (const sentence of drift) print.line(`  ${print.style('yellow', sentence)}`)
     if (drift.length === 0) print.line(print.style('green', 'the API is as attach configured it'))

@@ -628,13 +628,6 @@ describe('an API that is none of these', () => {
     expect((await attach('httpapi001')).code).toBe(0)
   })
 
-  it('is refused if it is a WebSocket API', async () => {
-    aws.http.protocol = 'WEBSOCKET'
-    expect((await attach('httpapi001')).err).toBe(
-      'API httpapi001 is a WebSocket API, which attach does not support: use the construct’s protect()\n',
-    )
-  })
-
   it('is reported by status as not attached', async () => {
     expect(await aws.sluice(['status', 'restapi001'])).toEqual({
       code: 0,

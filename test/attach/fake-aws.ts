@@ -7,7 +7,7 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import { type Said, type Situation, sluice } from '../cli/command-line'
-import { FakeHttp } from './fake-http'
+import { FakeHttp, WEB_SOCKET_API } from './fake-http'
 import { FakeRest } from './fake-rest'
 import { failure, type Input } from './fake-service'
 
@@ -21,12 +21,13 @@ interface Hooks {
 }
 
 /**
- * An account in memory: API Gateway's control plane for REST and HTTP APIs, a function with its policy, a config table
+ * An account in memory: API Gateway's control plane for REST, HTTP and WebSocket APIs, a function with its policy, a config table
  * and a stack. It stands in for the SDK's clients, so what it gets is what AWS would.
  */
 export class FakeAws {
   readonly rest = new FakeRest()
   readonly http = new FakeHttp()
+  readonly webSocket = new FakeHttp(WEB_SOCKET_API)
   readonly statements = new Map<string, string>()
   readonly table = new Map<string, Record<string, { S: string }>>()
   /** Stack outputs. */
@@ -66,7 +67,7 @@ export class FakeAws {
     )
     wire(
       ApiGatewayV2Client,
-      copied((name, input) => this.http.handle(name, input)),
+      copied((name, input) => (input.ApiId === this.webSocket.id ? this.webSocket : this.http).handle(name, input)),
     )
     wire(
       LambdaClient,
@@ -100,11 +101,16 @@ export class FakeAws {
   }
 
   /**
-   * Everything that somebody else owns: both kinds of APIs with what their stages serve, and who may call the function.
+   * Everything that somebody else owns: all kinds of APIs with what their stages serve, and who may call the function.
    */
   dump(): string {
     return JSON.stringify(
-      { rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] },
+      {
+        rest: this.rest.dump(),
+        http: this.http.dump(),
+        webSocket: this.webSocket.dump(),
+        statements: [...this.statements],
+      },
       undefined,
       1,
     )
@@ -132,7 +138,7 @@ export class FakeAws {
 
   /** What a request to a stage meets. */
   meets(
-    api: 'rest' | 'http',
+    api: 'rest' | 'http' | 'webSocket',
     stage: string,
     key: string,
   ): 'the backend' | 'Sluice' | 'another authorizer' | 'an error' {

@@ -36,11 +36,10 @@ interface Stage {
   DeploymentId?: string
 }
 
-/** One HTTP API of somebody else. Stages that deploy themselves always serve what the API says. */
-export class FakeHttp {
-  readonly id = 'httpapi001'
-  protocol = 'HTTP'
-  definition: Definition = {
+const HTTP_API = {
+  id: 'httpapi001',
+  protocol: 'HTTP',
+  definition: {
     routes: [
       { RouteId: 'r1', RouteKey: 'GET /pets', Target: 'integrations/i1', AuthorizationType: 'NONE' },
       { RouteId: 'r2', RouteKey: '$default', Target: 'integrations/i1', AuthorizationType: 'NONE' },
@@ -71,13 +70,39 @@ export class FakeHttp {
       },
       { IntegrationId: 'i2' },
     ],
-  }
+  } satisfies Definition as Definition,
+}
+
+/** Routes of a WebSocket API, of which one alone can have an authorizer. */
+export const WEB_SOCKET_API: typeof HTTP_API = {
+  id: 'socketapi1',
+  protocol: 'WEBSOCKET',
+  definition: {
+    routes: [
+      { RouteId: 'w1', RouteKey: '$connect', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+      { RouteId: 'w2', RouteKey: '$default', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+      { RouteId: 'w3', RouteKey: 'send', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+      { RouteId: 'w4', RouteKey: '$disconnect', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+    ],
+    authorizers: [],
+    integrations: [{ IntegrationId: 'i1' }],
+  },
+}
+
+/** One HTTP or WebSocket API of somebody else. Stages that deploy themselves always serve what the API says. */
+export class FakeHttp {
+  readonly id: string
+  readonly protocol: string
+  definition: Definition
   stages: Stage[] = []
   deployments: { DeploymentId: string; Description?: string; CreatedDate: Date; frozen: Definition }[] = []
   private count = 0
   private now = Date.parse('2026-01-01T00:00:00Z')
 
-  constructor() {
+  constructor(api = HTTP_API) {
+    this.id = api.id
+    this.protocol = api.protocol
+    this.definition = structuredClone(api.definition)
     this.stages.push({ StageName: 'prod', AutoDeploy: false, DeploymentId: this.deploy() })
   }
 
@@ -148,6 +173,7 @@ export class FakeHttp {
       case 'GetDeployments':
         return list(this.deployments.map(({ frozen: _, ...one }) => one))
       case 'ExportApi': {
+        if (this.protocol !== 'HTTP') throw failure('BadRequestException', 400, 'Only HTTP APIs can be exported')
         const shown = input.StageName === undefined ? this.definition : this.definitionOf(input.StageName)
         return { body: new TextEncoder().encode(JSON.stringify({ paths: exported(shown) })) }
       }
@@ -155,12 +181,14 @@ export class FakeHttp {
         const { ApiId: _, ...fields } = input
         if (authorizers.some(({ Name }) => Name === fields.Name))
           throw failure('BadRequestException', 400, 'Authorizer name must be unique')
+        this.checkSettings(fields)
         const made = { ...fields, AuthorizerId: `a${++this.count}` } as unknown as Authorizer
         authorizers.push(made)
         return made
       }
       case 'UpdateAuthorizer': {
         const { ApiId: _, ...fields } = input
+        this.checkSettings(fields)
         return Object.assign(find(authorizers, 'AuthorizerId', input), fields)
       }
       case 'DeleteAuthorizer': {
@@ -204,6 +232,13 @@ export class FakeHttp {
     }
   }
 
+  /** Payload versions, simple answers and caches are for HTTP APIs. */
+  private checkSettings(fields: Input): void {
+    const others = Object.keys(fields).filter((name) => /Payload|Simple|Ttl|Jwt/.test(name))
+    if (this.protocol === 'WEBSOCKET' && others.length > 0)
+      throw failure('BadRequestException', 400, `${others.join()} is for HTTP APIs`)
+  }
+
   private updateRoute(route: Route, { AuthorizationType, AuthorizerId, AuthorizationScopes }: Input): Route {
     const type = String(AuthorizationType ?? route.AuthorizationType)
     const wantsId = type === 'CUSTOM' || type === 'JWT'
@@ -211,6 +246,8 @@ export class FakeHttp {
       throw notFound('Authorizer')
     const scopes = (AuthorizationScopes as string[] | undefined) ?? route.AuthorizationScopes ?? []
     if (type !== 'JWT' && scopes.length > 0) throw failure('BadRequestException', 400, 'Scopes are for JWT authorizers')
+    if (this.protocol === 'WEBSOCKET' && type !== 'NONE' && route.RouteKey !== '$connect')
+      throw failure('BadRequestException', 400, 'authorization is restricted to the $connect route only')
     route.AuthorizationType = type
     if (wantsId && AuthorizerId) route.AuthorizerId = String(AuthorizerId)
     else if (!wantsId) delete route.AuthorizerId

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { Settler } from '../../backend/settler'
+import { settlerIn } from '../../backend/settler'
 import { parseAccess } from '../../lambda/config-table/items/access-list'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { createLimiter, type PolicyInput, StoreUnavailableError } from '../../limiter'
@@ -155,7 +155,7 @@ it('hands a slot on whose answer was lost, so that the backend frees it', async 
   lost.mockRestore()
   const next = new Gateway({ set: setWith([running], { 'POST /chat': {} }), store })
   expect(await chat(next)).toMatchObject({ allowed: false, policy: 'running' })
-  await new Settler(store, next.clock.read).settle(told.reservation, undefined)
+  await settlerIn(store, next.clock.read).settle(told.reservation, undefined)
   next.clock.now += 201
   expect(await chat(next)).toMatchObject({ allowed: true })
 })

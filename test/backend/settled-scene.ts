@@ -1,4 +1,4 @@
-import { Settler } from '../../backend/settler'
+import { type Settler, settlerIn } from '../../backend/settler'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { Gateway, KEYS } from '../authorize/gateway'
 
@@ -30,7 +30,7 @@ export function scene(policies: readonly object[] = [REQUESTS, TOKENS]) {
     'f',
   )
   const gateway = new Gateway({ set })
-  settler = new Settler(gateway.store, gateway.clock.read)
+  settler = settlerIn(gateway.store, gateway.clock.read)
   const ask = () => gateway.rest({ method: 'POST', path: '/chat', key: KEYS.free })
   /** The event that the backend gets, as a REST API makes it: every value a text. */
   const event = async () => {

@@ -78,7 +78,7 @@ function world({ mode, trouble, authentication }: Place) {
   const items = authentication === 'none' ? openItems() : ITEMS
   const policies = setFrom({ settings: { ...SETTINGS, mode }, ...items })
   const configuration = trouble === 'config never read' ? undefined : { policies, access: new AccessList(ACCESS) }
-  const parts = (): AuthorizerParts => {
+  const parts = (): AuthorizerParts & { readonly limiter: RateLimiter } => {
     const log = new FakeLog()
     const store = new MemoryStore()
     const fails = async () => {

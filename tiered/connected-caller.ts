@@ -1,0 +1,41 @@
+import { ANONYMOUS } from '../lambda/config-table/items/tiers'
+import type { RequestTrace } from '../lambda/request-trace'
+
+/** The caller whom the authorizer has let connect, as its context names it. */
+export interface ConnectedCaller {
+  /** The key of the caller's state. */
+  readonly subject: string
+  readonly tier: string
+  /** Whether the caller passed uncounted, by the list of those who do. */
+  readonly isExempt: boolean
+}
+
+/** Who a connected caller is among all that are counted: by its own state, alone and together with other dimensions. */
+export const callerOf = ({ subject }: ConnectedCaller): string => `connection:${subject}`
+
+/** Whether nobody has shown credentials for the connection, so that its address is all that is known. */
+const isAnonymous = ({ tier }: ConnectedCaller): boolean => tier === ANONYMOUS
+
+/** The claim of a connected caller, whom the authorizer has identified; none for an anonymous one. */
+export const claimOfConnection = (connection: ConnectedCaller) =>
+  isAnonymous(connection)
+    ? undefined
+    : ({ kind: 'claim', caller: callerOf(connection), tier: connection.tier || undefined } as const)
+
+/**
+ * What is known of a connection's caller beside the address of the connection: the key of its state, and that it passes
+ * uncounted. An anonymous caller's state is that of the address which the authorizer saw, behind proxies too.
+ */
+export function ofConnection(
+  connection: ConnectedCaller,
+  found: Partial<RequestTrace>,
+  keyOf: (subject: string) => string,
+): Partial<RequestTrace> {
+  const caller = callerOf(connection)
+  return {
+    ...found,
+    keyOf: (subject) => (subject === caller ? connection.subject : keyOf(subject)),
+    ...(isAnonymous(connection) && { address: caller }),
+    ...(connection.isExempt && found.access === undefined && { access: 'allow' as const }),
+  }
+}

@@ -1,0 +1,44 @@
+import { fields } from '../backend/gateway-context'
+import type { AuthorizerContext } from '../lambda/responses/context'
+import type { ConnectedCaller } from './connected-caller'
+import type { TieredRequest } from './tiered-request'
+
+/** A message as a request, and whose connection it came by; `undefined` where Sluice did not decide about that. */
+export interface MessageRequest extends TieredRequest {
+  readonly connection: ConnectedCaller | undefined
+}
+
+/** Under which paths messages have their routes. API Gateway's own paths begin like this: `/@connections`. */
+const MESSAGES = '/@messages/'
+
+/** A subject's key, as `subjectKey` makes it: nothing else names an item of the state table. */
+const SUBJECT = /^[a-z][a-z0-9-]{0,15}[#~][\w-]{43}$/
+
+/** Whether it is a message of a WebSocket, and none of the other events of a connection or an API. */
+export const isMessage = (event: unknown): boolean => fields(fields(event).requestContext).eventType === 'MESSAGE'
+
+/**
+ * The message of an event as a request: `POST /@messages/<route key>`, of the API and stage, from the address of the
+ * connection.
+ *
+ * @throws TypeError for an event that is no message.
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html
+ */
+export function messageRequest(event: unknown, taken: Partial<TieredRequest>): MessageRequest {
+  if (!isMessage(event))
+    throw new TypeError('event must be that of a WebSocket message, with requestContext.eventType "MESSAGE"')
+  const { routeKey, apiId, stage, identity, authorizer } = fields(fields(event).requestContext)
+  const { sourceIp } = fields(identity)
+  const { subject, tier, reason } = fields(authorizer) as Partial<AuthorizerContext>
+  const isKnown = typeof subject === 'string' && SUBJECT.test(subject) && typeof tier === 'string'
+  const isNamed = taken.clientId !== undefined || taken.user !== undefined || taken.apiKey !== undefined
+  return {
+    method: 'POST',
+    path: MESSAGES + encodeURIComponent(typeof routeKey === 'string' ? routeKey : '$default').replaceAll('%24', '$'),
+    ...(typeof sourceIp === 'string' && { address: sourceIp }),
+    ...(typeof apiId === 'string' && { apiId }),
+    ...(typeof stage === 'string' && { stage }),
+    ...taken,
+    connection: isKnown && !isNamed ? { subject, tier, isExempt: reason === 'exempt' } : undefined,
+  }
+}
