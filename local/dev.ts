@@ -10,15 +10,14 @@ import { awsEnvironment, connect, TABLES } from './dynamodb'
 import { assertFree, portError } from './engines/free-port'
 import { startEngine } from './engines/start-engine'
 import { createAuthorizerPool } from './gateway/authorizer-pool'
-import { type Backend, createBackend } from './gateway/backend'
-import { startGateway } from './gateway/gateway'
 import { httpApi } from './gateway/http-api'
 import { readOpenApi } from './gateway/openapi-routes'
-import { backendUrl, createProxy } from './gateway/proxy-backend'
+import { backendUrl } from './gateway/proxy-backend'
 import { createReplaceablePool, type ReplaceablePool } from './gateway/replaceable-pool'
 import { restApi } from './gateway/rest-api'
-import { CATCH_ALL, routerOf } from './gateway/routes'
+import { CATCH_ALL } from './gateway/routes'
 import { warmUp } from './gateway/warm-up'
+import { checkApi, openGateway } from './open-gateway'
 import { type DevOptions, enginePort } from './options'
 import { replaceTiers, seed } from './seed'
 import { Shutdown } from './shutdown'
@@ -63,12 +62,11 @@ export async function runDev(options: DevOptions, io: DevIo): Promise<void> {
 }
 
 async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promise<void> {
-  const api = { rest: restApi, http: httpApi }[options.api]
+  checkApi(options)
   const text = readTiers(options.tiers)
   const tiers = parseTiers(text, options.tiers)
   const url = options.backend === undefined ? undefined : backendUrl(options.backend)
   const routes = options.openapi === undefined ? url && CATCH_ALL : readOpenApi(options.openapi)
-  const router = routes && routerOf(routes, options.api === 'rest')
   await assertFree(options.port, '--port')
 
   const engine = await startEngine({ engine: options.engine, endpoint: options.endpoint, port: enginePort(options) })
@@ -93,36 +91,28 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
       },
     })
     shutdown.add(() => instances.stop())
-    await warmUp(instances, api)
+    await warmUp(instances, options.api === 'http' ? httpApi : restApi) // a WebSocket’s connection would be counted
     return instances
   })
 
-  const gateway = await startGateway({
-    api,
+  const gateway = await openGateway(options, {
     authorize: pool.authorize,
-    backend: url === undefined ? sampleBackend(engine.endpoint) : createProxy(url, log),
-    ...(router && { router }),
-    port: options.port,
+    url,
+    routes,
+    endpoint: engine.endpoint,
     log,
     ...(!options.quiet && { decided: (decided) => io.line(decisionLine(decided)) }),
-    about: { dynamodb: engine.endpoint, stateTable: TABLES.state, configTable: TABLES.config },
   }).catch((error) => {
     throw portError(error, options.port, '--port')
   })
   shutdown.add(() => gateway.close(FINISH_WITHIN_MS))
   if (shutdown.begun) return
 
-  io.line(`Sluice is listening on http://localhost:${gateway.port}`)
-  io.line(welcome({ url: `http://localhost:${gateway.port}`, engine, options, kept, tiers, routes }))
+  const gatewayUrl = `${options.api === 'websocket' ? 'ws' : 'http'}://localhost:${gateway.port}`
+  io.line(`Sluice is listening on ${gatewayUrl}`)
+  io.line(welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }))
   if (isLoopback(engine.endpoint)) shutdown.add(watchTiers(text, options, { client, pool, io }))
   else io.line(`${options.tiers} is not watched, since that DynamoDB is not on this machine`)
-}
-
-/** The sample is a function in this process, which settles in the state table as `grantSettle()` would let it. */
-function sampleBackend(endpoint: string): Backend {
-  const settling = { SLUICE_STATE_TABLE: TABLES.state, SLUICE_DYNAMODB_ENDPOINT: endpoint }
-  Object.assign(process.env, awsEnvironment(), settling)
-  return createBackend()
 }
 
 interface InForce {

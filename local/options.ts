@@ -13,7 +13,13 @@ export interface DevOptions {
   readonly port: number
   /** Of the embedded engine. @default 10,000 above `port` */
   readonly dynamodbPort?: number
-  readonly api: 'rest' | 'http'
+  readonly api: 'rest' | 'http' | 'websocket'
+  /** The module whose `handler` has the routes of a WebSocket API. @default a sample that says what it heard */
+  readonly handler?: string
+  /** The route keys of a WebSocket API beside `$default`. @default none; with the sample `ask` */
+  readonly routes?: readonly string[]
+  /** By what a WebSocket API finds the route of a message. @default '$request.body.action' */
+  readonly routeSelection?: string
   /** Function instances. */
   readonly instances: number
   /** @default the fastest that runs here */

@@ -44,15 +44,19 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
         ]
       : []),
     '',
-    `Routes: ${routes === undefined ? 'GET /hello, GET /search, POST /batch (cost 5), POST /chat (settled), and any other path' : routesText(routes, options)}`,
-    `Backend: ${options.backend ?? 'a sample, in this process'}`,
+    `Routes: ${options.api === 'websocket' ? keysText(options) : routes === undefined ? 'GET /hello, GET /search, POST /batch (cost 5), POST /chat (settled), and any other path' : routesText(routes, options)}`,
+    `Backend: ${options.backend ?? options.handler ?? 'a sample, in this process'}`,
     `API: ${API_NAMES[options.api]}, ${counted(options.instances, 'authorizer instance')}`,
     `DynamoDB: ${engine.name} at ${engine.endpoint}, tables ${TABLES.state} and ${TABLES.config}`,
     `Save ${options.tiers}, and it is in force.`,
     '',
     'Try',
-    ...(options.backend === undefined ? sampleCalls(url, keys, tiers) : ownCalls(url, keys, header)),
-    `  curl ${url}/_local/backend-calls        # what reached the backend`,
+    ...(options.api === 'websocket'
+      ? socketCalls(url, keys, header)
+      : options.backend === undefined
+        ? sampleCalls(url, keys, tiers)
+        : ownCalls(url, keys, header)),
+    `  curl ${url.replace(/^ws/, 'http')}/_local/backend-calls        # what reached the backend`,
     '',
     'Manage tiers and clients, in another terminal',
     ...commandLines(engine.endpoint, file).map((line) => `  ${line}`),
@@ -81,6 +85,19 @@ function ownCalls(url: string, keys: ReadonlyMap<string, string>, header: string
   return [`  curl -i ${url}/`, ...(key === undefined ? [] : [`  curl -i -H "${header}: ${key}" ${url}/`])]
 }
 
+/** With `wscat`, which npm has, or any other client. */
+function socketCalls(url: string, keys: ReadonlyMap<string, string>, header: string | undefined): string[] {
+  const [key] = keys.values()
+  return [
+    `  npx wscat -c ${url}        # then type {"action":"ask"}`,
+    ...(key === undefined ? [] : [`  npx wscat -H "${header}: ${key}" -c ${url}`]),
+    `  curl -X POST --data hello ${url.replace(/^ws/, 'http')}/local/@connections/<connectionId>`,
+  ]
+}
+
+const keysText = ({ handler, routes = handler === undefined ? ['ask'] : [] }: DevOptions): string =>
+  ['$connect', ...routes, '$default', '$disconnect'].join(', ')
+
 /** Commands that work against this engine as printed; their changes are in force within half a minute. */
 export function commandLines(endpoint: string, file: TiersFile): string[] {
   const [sample] = keysOf(file)
@@ -98,7 +115,11 @@ export function commandLines(endpoint: string, file: TiersFile): string[] {
   ]
 }
 
-const API_NAMES = { rest: 'REST', http: 'HTTP (a denial is a plain 403)' } as const
+const API_NAMES = {
+  rest: 'REST',
+  http: 'HTTP (a denial is a plain 403)',
+  websocket: 'WebSocket (a connection is denied with a plain 403)',
+} as const
 
 /** The header in which an API key is sent; `undefined` where the tiers read none. */
 function keyHeader(file: TiersFile): string | undefined {

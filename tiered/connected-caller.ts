@@ -11,7 +11,7 @@ export interface ConnectedCaller {
 }
 
 /** Who a connected caller is among all that are counted: by its own state, alone and together with other dimensions. */
-export const callerOf = ({ subject }: ConnectedCaller): string => `connection:${subject}`
+const callerOf = ({ subject }: ConnectedCaller): string => `connection:${subject}`
 
 /** Whether nobody has shown credentials for the connection, so that its address is all that is known. */
 const isAnonymous = ({ tier }: ConnectedCaller): boolean => tier === ANONYMOUS

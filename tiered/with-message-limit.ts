@@ -12,7 +12,9 @@ import type { MessageOptions, TieredLimiter } from './tiered-limiter'
 
 /** The part of `new ApiGatewayManagementApi({ endpoint })` that is used here, so that it is not a dependency. */
 export interface Connections {
+  /** Sends `Data` to the client. It rejects with a `GoneException` where the connection is closed. */
   postToConnection(input: { ConnectionId: string; Data: string }): Promise<unknown>
+  /** Closes the connection. */
   deleteConnection(input: { ConnectionId: string }): Promise<unknown>
 }
 

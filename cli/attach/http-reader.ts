@@ -109,7 +109,8 @@ export class HttpReader implements ApiReader {
         uri: one.AuthorizerUri ?? '',
         settings: {
           type: one.AuthorizerType ?? '',
-          ttlSeconds: one.AuthorizerResultTtlInSeconds ?? 0,
+          // whatever one of a WebSocket API says: it is asked about each connection
+          ttlSeconds: this.kind === 'HTTP' ? (one.AuthorizerResultTtlInSeconds ?? 0) : 0,
           identitySources: one.IdentitySource ?? [],
           ...(this.kind === 'HTTP' && {
             simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',

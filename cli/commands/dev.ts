@@ -1,4 +1,4 @@
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { DevOptions } from '../../local/options'
 import { wholeNumber } from '../arguments'
 import { type AddCommand, describeCommand } from '../command'
@@ -19,6 +19,7 @@ export const addDev: AddCommand = (group, session) => {
       'sluice dev --backend http://localhost:4000',
       'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',
       'sluice dev --api http --port 3001 --quiet',
+      'sluice dev --api websocket --handler ./chat.js --routes send,join',
     ],
   )
     .option('--tiers <file>', 'the tiers file, which is watched', 'tiers.yaml')
@@ -34,8 +35,17 @@ export const addDev: AddCommand = (group, session) => {
     )
     .addOption(
       new Option('--api <kind>', 'kind of API: on an HTTP API every denial is a plain 403, as on AWS')
-        .choices(['rest', 'http'])
+        .choices(['rest', 'http', 'websocket'])
         .default('rest'),
+    )
+    .option(
+      '--handler <file>',
+      'WebSocket: the module whose export "handler" gets the events of all routes (default: a sample that says what it heard)',
+    )
+    .option('--routes <keys>', 'WebSocket: route keys beside $default, such as "send,join"', routeKeys)
+    .option(
+      '--route-selection <expression>',
+      'WebSocket: what finds the route key in a message (default: $request.body.action)',
     )
     .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
     .option('--quiet', 'print no line for each decision')
@@ -54,6 +64,14 @@ export const addDev: AddCommand = (group, session) => {
         ),
       )
     })
+}
+
+/** Route keys, with commas between them. */
+function routeKeys(text: string): string[] {
+  const keys = text.split(',').map((key) => key.trim())
+  if (keys.some((key) => !/^[\w.@/-]{1,128}$/.test(key)))
+    throw new InvalidArgumentError('it must be route keys such as "send,join", without those that begin with $')
+  return keys
 }
 
 const MOST_PORT = 65_535

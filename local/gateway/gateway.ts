@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Api, type GatewayResponse, isUnauthorized, jsonResponse } from './api'
 import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
+import { BackendCalls } from './backend-calls'
 import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from './incoming-request'
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
 import { matchSample, type Router, routeKey } from './routes'
@@ -111,23 +112,9 @@ function ownAnswer(
   return method === 'OPTIONS' && api.name === 'rest' && router === undefined ? PREFLIGHT : undefined
 }
 
-/** How often the backend was called; denied requests do not count. */
-class BackendCalls {
-  private readonly counts = new Map<string, number>()
-
-  add(key: string): void {
-    this.counts.set(key, (this.counts.get(key) ?? 0) + 1)
-  }
-
-  /** `routes` are by `GET /hello` and so on. */
-  toJSON(): { readonly total: number; readonly routes: Readonly<Record<string, number>> } {
-    const total = [...this.counts.values()].reduce((sum, count) => sum + count, 0)
-    return { total, routes: Object.fromEntries(this.counts) }
-  }
-}
-
 const NO_WEBSOCKETS = jsonResponse(501, {
-  message: 'the local gateway passes on HTTP requests and no WebSocket: connect to the backend itself',
+  message:
+    'this API is none of WebSockets: start another gateway with --api websocket, or connect to the backend itself',
 })
 
 /** The answer of the mock integration of a CORS `OPTIONS` method, which has no authorizer. */

@@ -1,5 +1,8 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+
+/** Takes a connection that its client wants to use for another protocol; `head` is what it has sent of that. */
+export type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void
 
 export interface LoopbackServer {
   readonly port: number
@@ -10,10 +13,17 @@ export interface LoopbackServer {
 /**
  * Serves HTTP on both addresses of `localhost`, and on no other. Port 0 picks a free one. Rejects with `EADDRINUSE`
  * when either is taken.
+ *
+ * @param upgrade gets requests for another protocol, and then owns their connections. @default they are requests like
+ * others
  */
-export async function listenOnLoopback(port: number, listener: RequestListener): Promise<LoopbackServer> {
-  const v4 = await listen('127.0.0.1', port, listener)
-  const v6 = await listen('::1', v4.port, listener).catch(async (error: NodeJS.ErrnoException) => {
+export async function listenOnLoopback(
+  port: number,
+  listener: RequestListener,
+  upgrade?: UpgradeListener,
+): Promise<LoopbackServer> {
+  const v4 = await listen('127.0.0.1', port, listener, upgrade)
+  const v6 = await listen('::1', v4.port, listener, upgrade).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') return undefined
     await v4.close(0)
     throw error
@@ -26,8 +36,14 @@ export async function listenOnLoopback(port: number, listener: RequestListener):
   }
 }
 
-async function listen(host: string, port: number, listener: RequestListener): Promise<LoopbackServer> {
+async function listen(
+  host: string,
+  port: number,
+  listener: RequestListener,
+  upgrade: UpgradeListener | undefined,
+): Promise<LoopbackServer> {
   const server = createServer(listener)
+  if (upgrade) server.on('upgrade', upgrade)
   // A client that waits for 100 Continue gets it when its body is wanted, or else the final answer.
   server.on('checkContinue', listener)
   server.on('connect', (_, socket: Socket) => socket.end(NO_TUNNELS))

@@ -111,11 +111,11 @@ function accessDenied({ context }: PolicyAnswer): GatewayResponse {
 }
 
 /** Every value reaches the backend as a string. */
-function toBackend({ principalId, context }: PolicyAnswer): Record<string, unknown> {
+export function toBackend({ principalId, context }: PolicyAnswer): Record<string, unknown> {
   const texts = Object.entries(context).map(([key, value]) => [key, String(value)])
   return { ...Object.fromEntries(texts), principalId, integrationLatency: 0 }
 }
 
-function lastOfEach(values: Map<string, string[]>): Record<string, string> {
+export function lastOfEach(values: Map<string, string[]>): Record<string, string> {
   return Object.fromEntries([...values].map(([name, all]) => [name, all.at(-1) as string]))
 }

@@ -2,7 +2,7 @@ import { runs } from '../runs'
 import { FakeAws, FUNCTION } from './fake-aws'
 
 /** Calls from one death to the next. */
-const STEP = runs(3, 1)
+const STEP = runs(5, 1)
 const ID = 'socketapi1'
 
 let aws: FakeAws

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocket } from 'ws'
 import { Interrupts } from '../../cli/terminal/io'
 import { freePort } from '../../local/engines/free-port'
 import { type Said, type Situation, sluice } from '../cli/command-line'
@@ -193,6 +194,12 @@ describe('what cannot start says why, in one line, and leaves nothing running', 
     [['--port', '65536'], /It must be a whole number from 0 to 65535\.\n$/],
     [['--instances', '65'], /It must be a whole number from 1 to 64\.\n$/],
     [['--port', '5', '--dynamodb-port', '5'], /must be another than --port/],
+    [['--api', 'websocket', '--backend', 'http://localhost:1'], /--backend is for --api rest and http/],
+    [['--api', 'websocket', '--openapi', 'api.yaml'], /--openapi is for --api rest and http/],
+    [['--handler', 'chat.js'], /--handler is for --api websocket/],
+    [['--routes', 'send'], /--routes is for --api websocket/],
+    [['--api', 'websocket', '--routes', '$connect'], /it must be route keys such as "send,join"/],
+    [['--api', 'websocket', '--route-selection', 'action'], /--route-selection must be such as/],
   ])('%j', async (args, message) => {
     writeFileSync(FILE, tiers(7))
     const { code, out, err } = await (await dev(args)).ended
@@ -212,5 +219,47 @@ describe('what cannot start says why, in one line, and leaves nothing running', 
     expect((await fetch(`${first.url}/hello`)).status).toBe(200)
     expect(await first.stop()).toMatchObject({ code: 0, err: '' })
     await expect(fetch(first.engine)).rejects.toThrow()
+  })
+})
+
+describe('sluice dev before a function of WebSockets', () => {
+  const chat = async (url: string) => {
+    const socket = new WebSocket(url)
+    const status = await new Promise<number>((resolve, reject) => {
+      socket.on('open', () => resolve(101)).on('error', reject)
+      socket.on('unexpected-response', (_, { statusCode = 0 }) => resolve(statusCode))
+    })
+    const say = (text: string) =>
+      new Promise<unknown>((resolve) => {
+        socket.once('message', (data) => resolve(JSON.parse(String(data))))
+        socket.send(text)
+      })
+    return { status, say, close: () => socket.terminate() }
+  }
+
+  it('denies a client’s messages and its next connection, and says so', async () => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(FILE, tiers(5, 'routes:\n  "POST /@messages/ask": { cost: 2 }\n'))
+    const gateway = await dev(['--port', '0', '--api', 'websocket'])
+    expect(gateway.url).toMatch(/^ws:/)
+    const { status, say, close } = await chat(gateway.url)
+    expect(status).toBe(101)
+    expect(await say('hello')).toEqual({ route: '$default', heard: 'hello' })
+    expect(await say('{"action":"ask"}')).toEqual({ route: 'ask', heard: '{"action":"ask"}' })
+    expect(await say('{"action":"ask"}')).toMatchObject({
+      status: 429,
+      code: 'over-limit',
+      routeKey: 'ask',
+      remaining: 1,
+    })
+    await say('hello')
+    expect((await chat(gateway.url)).status).toBe(403)
+    close()
+    await gateway.until('429 - MESSAGE ask')
+    expect(gateway.printed()).toContain(
+      '101 anonymous GET $connect 4 left\n200 - MESSAGE $default\n200 - MESSAGE ask\n',
+    )
+    expect(gateway.printed()).toContain('403 anonymous GET $connect 0 left in per-day')
+    await gateway.stop()
   })
 })

@@ -13,7 +13,10 @@ import {
   LambdaClient,
 } from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE, tierKey } from '../../lambda/config-table/items/config-items'
+import { buildSync } from 'esbuild'
+import { WebSocket } from 'ws'
+import { CONFIG_TABLE, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
+import { hashApiKey } from '../../lambda/identity/api-key'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { sluice } from '../cli/command-line'
@@ -22,6 +25,7 @@ import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
 const NAMES = { state: 'sluice-state', config: 'sluice-config', function: 'sluice-authorizer', backend: 'zoo' } as const
 const ROLE = 'arn:aws:iam::000000000000:role/any'
 const LIMIT = 3
+const KEY = 'the key of chat'
 
 const BACKEND = "exports.handler = async () => ({ statusCode: 200, body: 'meow' })"
 
@@ -56,7 +60,13 @@ group(
         by: 'ip',
         policies: [{ name: 'per-hour', limit: LIMIT, window: '1h', algorithm: 'sliding-log' }],
       }
-      await clients.tables.send(new PutItemCommand({ TableName: NAMES.config, Item: marshall(tier) }))
+      const items = [
+        tier,
+        { ...tierKey('chat'), policies: [{ name: 'per-day', limit: 4, window: '1d', algorithm: 'fixed-window' }] },
+        { ...clientKey(hashApiKey(KEY)), id: 'chat', tier: 'chat' },
+      ]
+      for (const item of items)
+        await clients.tables.send(new PutItemCommand({ TableName: NAMES.config, Item: marshall(item) }))
       await createFunction(NAMES.function, readFileSync(buildAuthorizerBundle(scratch), 'utf8'), {
         SLUICE_STATE_TABLE: NAMES.state,
         SLUICE_CONFIG_TABLE: NAMES.config,
@@ -254,6 +264,26 @@ group(
       })
     })
 
+    async function everythingOf(id: string): Promise<string> {
+      const at = { ApiId: id }
+      const { Items: stages = [] } = await clients.http.send(new http.GetStagesCommand(at))
+      const all = [
+        await clients.http.send(new http.GetRoutesCommand(at)),
+        await clients.http.send(new http.GetAuthorizersCommand(at)),
+        (await clients.http.send(new http.GetIntegrationsCommand(at))).Items!.map(
+          ({ ResponseParameters = {}, ...one }) => ({
+            ...one,
+            // Codes without mappings map nothing.
+            mapped: Object.entries(ResponseParameters).filter(([, values]) => Object.keys(values).length > 0),
+          }),
+        ),
+        await clients.http.send(new http.GetDeploymentsCommand(at)),
+        stages.map(({ LastUpdatedDate: _, ...stage }) => stage),
+        await permissions(),
+      ]
+      return all.map((one) => JSON.stringify(one, withoutMetadata)).join('\n')
+    }
+
     describe('a foreign HTTP API', () => {
       let id: string
       beforeAll(async () => {
@@ -276,28 +306,8 @@ group(
         await clients.http.send(new http.CreateStageCommand({ ApiId, StageName: 'prod', DeploymentId }))
       })
 
-      async function everything(): Promise<string> {
-        const at = { ApiId: id }
-        const { Items: stages = [] } = await clients.http.send(new http.GetStagesCommand(at))
-        const all = [
-          await clients.http.send(new http.GetRoutesCommand(at)),
-          await clients.http.send(new http.GetAuthorizersCommand(at)),
-          (await clients.http.send(new http.GetIntegrationsCommand(at))).Items!.map(
-            ({ ResponseParameters = {}, ...one }) => ({
-              ...one,
-              // Codes without mappings map nothing.
-              mapped: Object.entries(ResponseParameters).filter(([, values]) => Object.keys(values).length > 0),
-            }),
-          ),
-          await clients.http.send(new http.GetDeploymentsCommand(at)),
-          stages.map(({ LastUpdatedDate: _, ...stage }) => stage),
-          await permissions(),
-        ]
-        return all.map((one) => JSON.stringify(one, withoutMetadata)).join('\n')
-      }
-
       it('is attached, answers 403 over the limit, is looked through, and is what it was after detach', async () => {
-        const before = await everything()
+        const before = await everythingOf(id)
         expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
 
         await attach(id, '--headers')
@@ -315,8 +325,85 @@ group(
         expect(await drift(id)).toEqual([expect.stringContaining('it caches decisions for 60 s')])
 
         expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
-        expect(await everything()).toBe(before)
+        expect(await everythingOf(id)).toBe(before)
         expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
+      })
+    })
+
+    describe('a foreign WebSocket API', () => {
+      let id: string
+      beforeAll(async () => {
+        const tables = `client: new DynamoDBClient({ maxAttempts: 1 }), configTable: '${NAMES.config}', stateTable: '${NAMES.state}'`
+        const source = `
+          import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+          import { createTieredLimiter, withMessageLimit } from './tiered'
+          const limiter = createTieredLimiter({ ${tables}, deadlineMs: 5000, write: () => {} })
+          export const handler = withMessageLimit(async ({ body }) => ({ statusCode: 200, body: 'heard ' + body }), { limiter })`
+        const stdin = { contents: source, resolveDir: join(__dirname, '../..'), loader: 'ts' } as const
+        const built = buildSync({ stdin, bundle: true, platform: 'node', format: 'cjs', write: false })
+        await createFunction('chat', built.outputFiles[0]!.text)
+        const { ApiId } = await clients.http.send(
+          new http.CreateApiCommand({
+            Name: 'chat',
+            ProtocolType: 'WEBSOCKET',
+            RouteSelectionExpression: '$request.body.action',
+          }),
+        )
+        id = ApiId!
+        const IntegrationUri = (await backendArn()).replace(/zoo$/, 'chat')
+        const { IntegrationId } = await clients.http.send(
+          new http.CreateIntegrationCommand({ ApiId, IntegrationType: 'AWS_PROXY', IntegrationUri }),
+        )
+        for (const RouteKey of ['$connect', '$default', '$disconnect'])
+          await clients.http.send(
+            new http.CreateRouteCommand({ ApiId, RouteKey, Target: `integrations/${IntegrationId}` }),
+          )
+        const { DeploymentId } = await clients.http.send(new http.CreateDeploymentCommand({ ApiId }))
+        await clients.http.send(new http.CreateStageCommand({ ApiId, StageName: 'prod', DeploymentId }))
+      })
+
+      /** Connects, sends so many messages, and gives what came back; a status alone where the connection is refused. */
+      function chat(count: number): Promise<{ status: number; heard: string[] }> {
+        const { port } = new URL(aws.env.AWS_ENDPOINT_URL!)
+        const headers = { host: `${id}.execute-api.localhost:${port}`, 'x-api-key': KEY }
+        const socket = new WebSocket(`ws://localhost:${port}/prod`, { headers })
+        const heard: string[] = []
+        return new Promise((resolve, reject) => {
+          const end = (status: number) => {
+            socket.terminate()
+            resolve({ status, heard })
+          }
+          socket.on('error', reject).on('unexpected-response', (_, { statusCode = 0 }) => end(statusCode))
+          socket.on('open', () => (count === 0 ? end(101) : socket.send('{"action":"say"}')))
+          socket.on('message', (data) => {
+            heard.push(String(data))
+            if (heard.length < count) socket.send('{"action":"say"}')
+            else end(101)
+          })
+        })
+      }
+
+      it('is attached: a client is denied by the message and then refused; and is what it was after detach', async () => {
+        const before = await everythingOf(id)
+        const [anonymous] = (await chat(1)).heard // counted by its address, as the calls of the HTTP API were
+        expect(JSON.parse(anonymous!)).toMatchObject({ code: 'over-limit', limit: LIMIT })
+        await attach(id)
+        const { status, heard } = await chat(5)
+        expect([status, heard.slice(0, 3)]).toEqual([101, Array(3).fill('heard {"action":"say"}')])
+        expect(heard.slice(3).map((text) => JSON.parse(text))).toMatchObject(
+          Array(2).fill({
+            status: 429,
+            code: 'over-limit',
+            policy: 'per-day',
+            limit: 4,
+            connectionId: expect.any(String),
+          }),
+        )
+        expect(await chat(0)).toEqual({ status: 403, heard: [] })
+        expect(await drift(id)).toEqual([])
+        expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
+        expect(await everythingOf(id)).toBe(before)
+        expect((await chat(1)).status).toBe(101)
       })
     })
   },

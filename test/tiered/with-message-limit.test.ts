@@ -165,7 +165,7 @@ test('of connects, requests and messages of one caller as many pass as the limit
         if (isAllowed) used.set(window, before + units)
       }
     }),
-    { numRuns: runs(25, 400) },
+    { numRuns: runs(12, 400) },
   )
 })
 

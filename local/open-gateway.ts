@@ -1,0 +1,77 @@
+import { awsEnvironment, TABLES } from './dynamodb'
+import type { Authorize } from './gateway/authorizer'
+import { type Backend, createBackend } from './gateway/backend'
+import { type GatewayOptions, startGateway } from './gateway/gateway'
+import { httpApi } from './gateway/http-api'
+import type { LoopbackServer } from './gateway/loopback-server'
+import { createProxy } from './gateway/proxy-backend'
+import { restApi } from './gateway/rest-api'
+import { type Route, routerOf } from './gateway/routes'
+import type { DevOptions } from './options'
+import { StartError } from './start-error'
+import { handlerBackend, sampleBackend } from './web-socket/backends'
+import { startWebSocketGateway } from './web-socket/gateway'
+import { routeSelection } from './web-socket/route-selection'
+
+/** What a gateway is made with beside its options. */
+interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided'> {
+  readonly authorize: Authorize
+  /** The server behind the gateway. */
+  readonly url: URL | undefined
+  readonly routes: readonly Route[] | undefined
+  /** Of DynamoDB. */
+  readonly endpoint: string
+}
+
+/** As API Gateway's own default. */
+const BY_ACTION = '$request.body.action'
+
+const OF_WEB_SOCKETS = { handler: '--handler', routes: '--routes', routeSelection: '--route-selection' } as const
+const OF_REQUESTS = { backend: '--backend', openapi: '--openapi' } as const
+
+/** @throws StartError for options of another kind of API, or a route selection that is none. */
+export function checkApi(options: DevOptions): void {
+  const isWebSocket = options.api === 'websocket'
+  const others = isWebSocket ? OF_REQUESTS : OF_WEB_SOCKETS
+  for (const [field, flag] of Object.entries(others))
+    if (options[field as keyof DevOptions] !== undefined)
+      throw new StartError(
+        isWebSocket
+          ? `${flag} is for --api rest and http: the routes of a WebSocket API have a function, --handler <file>`
+          : `${flag} is for --api websocket`,
+      )
+  routeSelection(options.routeSelection ?? BY_ACTION, [])
+}
+
+/** Opens the gateway of an API of the kind that is wanted. */
+export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
+  const { authorize, url, routes, endpoint, log, decided } = parts
+  const about = { dynamodb: endpoint, stateTable: TABLES.state, configTable: TABLES.config }
+  const common = { authorize, port: options.port, log, ...(decided && { decided }), about }
+  if (options.api === 'websocket') {
+    setEnvironment({ SLUICE_CONFIG_TABLE: TABLES.config, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, endpoint)
+    const { handler, routes: keys = handler === undefined ? ['ask'] : [], routeSelection: by = BY_ACTION } = options
+    const selectRoute = routeSelection(by, keys)
+    const backend = handler === undefined ? sampleBackend(endpoint) : handlerBackend(handler)
+    return startWebSocketGateway({ ...common, selectRoute, backend })
+  }
+  const router = routes && routerOf(routes, options.api === 'rest')
+  return startGateway({
+    ...common,
+    api: { rest: restApi, http: httpApi }[options.api],
+    backend: url === undefined ? sample(endpoint) : createProxy(url, log),
+    ...(router && { router }),
+  })
+}
+
+/** The sample is a function in this process, which settles in the state table. */
+function sample(endpoint: string): Backend {
+  setEnvironment({}, endpoint)
+  return createBackend()
+}
+
+/** What a function in this process finds, as `grantSettle()` would set it. */
+function setEnvironment(more: Readonly<Record<string, string>>, endpoint: string): void {
+  const settling = { SLUICE_STATE_TABLE: TABLES.state, SLUICE_DYNAMODB_ENDPOINT: endpoint }
+  Object.assign(process.env, awsEnvironment(), settling, more)
+}

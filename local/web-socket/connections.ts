@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type GatewayResponse, jsonResponse } from '../gateway/api'
+import type { BackendCalls } from '../gateway/backend-calls'
+import { askForBody, dropBody, send } from '../gateway/send'
+import { STAGE } from './events'
+import { MAX_MESSAGE_BYTES, NORMAL, type OpenConnection } from './open-connection'
+
+/** What the gateway says of itself. */
+interface OwnAnswers {
+  readonly calls: BackendCalls
+  readonly about: object
+}
+
+const GONE = jsonResponse(410, { message: 'Gone' }, { 'x-amzn-ErrorType': 'GoneException' })
+const TOO_LARGE = jsonResponse(
+  413,
+  { message: 'Payload Too Large' },
+  { 'x-amzn-ErrorType': 'PayloadTooLargeException' },
+)
+
+/**
+ * Serves what a WebSocket API answers over HTTP: `POST`, `GET` and `DELETE` of `/local/@connections/<id>`, by which
+ * backends reach clients. On AWS such requests are signed; here everybody on this machine may make them.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-how-to-call-websocket-api-connections.html
+ */
+export async function answerConnections(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  open: ReadonlyMap<string, OpenConnection>,
+  { calls, about }: OwnAnswers,
+): Promise<void> {
+  const { method = 'GET', url = '/' } = incoming
+  const path = url.split('?', 1)[0]!
+  const [, id] = CONNECTIONS.exec(path) ?? []
+  const answer =
+    id !== undefined
+      ? await answerAbout(open.get(decoded(id)), method, incoming, response)
+      : method === 'GET' && path === '/_local/backend-calls'
+        ? jsonResponse(200, calls.toJSON())
+        : method === 'GET' && path === '/_local/gateway'
+          ? jsonResponse(200, about)
+          : jsonResponse(403, { message: 'Forbidden' }) // it is no WebSocket
+  await dropBody(incoming, response)
+  send(response, answer)
+}
+
+const CONNECTIONS = new RegExp(`^(?:/${STAGE})?/@connections/([^/]+)$`)
+
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}
+
+async function answerAbout(
+  connection: OpenConnection | undefined,
+  method: string,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<GatewayResponse> {
+  if (!connection) return GONE
+  const { socket, connectedAt, lastActiveAt, sourceIp, userAgent } = connection
+  switch (method) {
+    case 'GET':
+      return jsonResponse(200, {
+        connectedAt: new Date(connectedAt).toISOString(),
+        identity: { sourceIp, userAgent: userAgent ?? '' },
+        lastActiveAt: new Date(lastActiveAt).toISOString(),
+      })
+    case 'POST': {
+      const data = await bodyOf(incoming, response)
+      if (data === undefined) return TOO_LARGE
+      socket.send(data)
+      return { statusCode: 200, headers: {}, body: '' }
+    }
+    case 'DELETE':
+      socket.close(NORMAL)
+      return { statusCode: 204, headers: {}, body: '' }
+    default:
+      return jsonResponse(405, { message: 'Method Not Allowed' })
+  }
+}
+
+/** The body as text; `undefined` where it is longer than a message may be. */
+async function bodyOf(incoming: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
+  askForBody(incoming, response)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming) {
+    bytes += (chunk as Buffer).length
+    if (bytes <= MAX_MESSAGE_BYTES) chunks.push(chunk as Buffer)
+  }
+  return bytes <= MAX_MESSAGE_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
+}

@@ -1,0 +1,238 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { isUnauthorized, jsonResponse } from '../gateway/api'
+import { type Authorize, AuthorizerError } from '../gateway/authorizer'
+import { BackendCalls } from '../gateway/backend-calls'
+import type { Decided } from '../gateway/gateway'
+import { toUnroutedRequest, type UnroutedRequest } from '../gateway/incoming-request'
+import { type LoopbackServer, listenOnLoopback } from '../gateway/loopback-server'
+import { parsePolicyAnswer, permits } from '../gateway/policy-answer'
+import { toBackend } from '../gateway/rest-api'
+import { send } from '../gateway/send'
+import { StartError } from '../start-error'
+import type { RouteResponse, WebSocketBackend } from './backends'
+import { answerConnections } from './connections'
+import { authorizerEvent, CONNECT_ARN, type Connection, connectEvent, routeEvent, STAGE } from './events'
+import { ABNORMAL, GOING_AWAY, MAX_MESSAGE_BYTES, type OpenConnection, UNSUPPORTED_DATA } from './open-connection'
+import type { SelectRoute } from './route-selection'
+
+export interface WebSocketGatewayOptions {
+  readonly authorize: Authorize
+  readonly backend: WebSocketBackend
+  readonly selectRoute: SelectRoute
+  /** 0 picks a free one. */
+  readonly port: number
+  /** Gets the reason for each failure of the authorizer or the backend. */
+  readonly log: (text: string) => void
+  /** Gets each decision about a connection, and each message with the status that its route returned. */
+  readonly decided?: (decided: Decided) => void
+  /** What `GET /_local/gateway` answers. @default nothing */
+  readonly about?: object
+}
+
+/**
+ * A WebSocket API of API Gateway in front of a function: the authorizer is asked about each connection, the function
+ * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
+ *
+ * @throws StartError where the package `ws` is not installed.
+ */
+export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
+  const WebSocketServer = await loadWebSocketServer()
+  const open = new Map<string, OpenConnection>()
+  const calls = new BackendCalls()
+  const protocols = new WeakMap<IncomingMessage, string>()
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    handleProtocols: (_, request) => protocols.get(request) ?? false,
+  })
+
+  async function connect(incoming: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const request = toUnroutedRequest(incoming)
+    const connection = connectionOf(request, incoming)
+    const refuse = (status: number, message: string) => {
+      const body = JSON.stringify({ message, connectionId: connection.id, requestId: request.id })
+      refuseUpgrade(socket, status, body)
+    }
+    if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
+    if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
+    const decision = await decide(request, connection, options)
+    const told = (status: number) =>
+      options.decided?.({
+        method: 'GET',
+        path: '$connect',
+        status,
+        ...(decision.context && { context: decision.context }),
+      })
+    if (decision.refused) {
+      refuse(...decision.refused)
+      return told(decision.refused[0])
+    }
+    const { authorizer } = decision
+    const { statusCode = 200, headers = {} } = await call(connectEvent(request, { ...connection, authorizer }), {
+      statusCode: 500,
+    })
+    if (statusCode < 200 || statusCode > 299) {
+      refuse(statusCode, statusCode === 500 ? 'Internal server error' : 'Forbidden')
+      return told(statusCode)
+    }
+    const protocol = Object.entries(headers).find(([name]) => /^sec-websocket-protocol$/i.test(name))?.[1]
+    if (protocol !== undefined) protocols.set(incoming, String(protocol))
+    if (socket.destroyed) return ended({ ...connection, authorizer }, { code: ABNORMAL, reason: '' })
+    sockets.handleUpgrade(incoming, socket, head, (opened) => {
+      told(101)
+      accept({ ...connection, authorizer, socket: opened, lastActiveAt: Date.now() })
+    })
+  }
+
+  function accept(connection: OpenConnection): void {
+    const { id, socket } = connection
+    open.set(id, connection)
+    const handle = (work: Promise<void>) => work.catch((error: unknown) => options.log(`gateway: ${error}\n`))
+    socket.on('error', () => {}) // 'close' follows
+    socket.on('message', (data, isBinary) => {
+      connection.lastActiveAt = Date.now()
+      if (isBinary) socket.close(UNSUPPORTED_DATA)
+      else handle(receive(connection, String(data)))
+    })
+    socket.on('close', (code, reason) => {
+      open.delete(id)
+      handle(ended(connection, { code, reason: String(reason) }))
+    })
+  }
+
+  async function ended(connection: Connection, closed: { readonly code: number; readonly reason: string }) {
+    await call(eventOf(connection, 'DISCONNECT', '$disconnect', { closed }))
+  }
+
+  async function receive(connection: OpenConnection, body: string): Promise<void> {
+    const routeKey = options.selectRoute(body)
+    const event = eventOf(connection, 'MESSAGE', routeKey, { body })
+    const { requestId } = event.requestContext
+    const failed = { message: 'Internal server error', connectionId: connection.id, requestId }
+    const answer = await call(event, { statusCode: 500, body: JSON.stringify(failed) })
+    options.decided?.({ method: 'MESSAGE', path: routeKey, status: answer.statusCode ?? 200 })
+    if (typeof answer.body === 'string' && answer.body !== '') connection.socket.send(answer.body)
+  }
+
+  /** What a route answers, or `failed` where it fails. */
+  async function call(event: Parameters<WebSocketBackend>[0], failed: RouteResponse = {}): Promise<RouteResponse> {
+    const { routeKey } = event.requestContext
+    calls.add(routeKey)
+    try {
+      return (await options.backend(event)) ?? {}
+    } catch (error) {
+      options.log(`backend: ${routeKey}: ${error instanceof Error ? error.stack : error}\n`)
+      return failed
+    }
+  }
+
+  const listener = (incoming: IncomingMessage, response: ServerResponse) => {
+    const work = answerConnections(incoming, response, open, { calls, about: options.about ?? {} })
+    work.catch((error: unknown) => {
+      options.log(`gateway: ${error}\n`)
+      if (!response.headersSent) send(response, jsonResponse(500, { message: 'Internal server error' }))
+    })
+  }
+  const server = await listenOnLoopback(options.port, listener, (incoming, socket, head) => {
+    socket.on('error', () => socket.destroy())
+    connect(incoming, socket, head).catch((error: unknown) => {
+      options.log(`gateway: ${error}\n`)
+      socket.destroy()
+    })
+  })
+  return {
+    port: server.port,
+    async close(graceMs) {
+      const closed = [...open.values()].map(
+        ({ socket }) =>
+          new Promise<void>((resolve) => {
+            const impatience = setTimeout(() => socket.terminate(), Math.min(graceMs, 500))
+            socket.once('close', () => {
+              clearTimeout(impatience)
+              resolve()
+            })
+            socket.close(GOING_AWAY)
+          }),
+      )
+      await Promise.all([...closed, server.close(graceMs)])
+    },
+  }
+}
+
+async function loadWebSocketServer() {
+  try {
+    return (await import('ws')).WebSocketServer
+  } catch {
+    throw new StartError('the package of WebSockets is not installed: npm install --save-dev ws')
+  }
+}
+
+function connectionOf(request: UnroutedRequest, { headers }: IncomingMessage): Omit<Connection, 'authorizer'> {
+  return {
+    id: `${randomBytes(11).toString('base64url')}=`,
+    connectedAt: request.receivedAt,
+    sourceIp: request.sourceIp,
+    userAgent: headers['user-agent'],
+    host: headers.host ?? 'localhost',
+  }
+}
+
+/** RFC 6455 §4.2.1. */
+const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  headers.upgrade?.toLowerCase() === 'websocket' &&
+  headers['sec-websocket-version'] === '13' &&
+  /^[\w+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')
+
+type Decision =
+  | { readonly refused: readonly [status: number, message: string]; readonly context?: Decided['context'] }
+  | {
+      readonly refused?: undefined
+      readonly context: Decided['context']
+      readonly authorizer: Connection['authorizer']
+    }
+
+const DENIED = 'User is not authorized to access this resource with an explicit deny in an identity-based policy'
+
+/** What the authorizer's answer means for a handshake. */
+async function decide(
+  request: UnroutedRequest,
+  connection: Omit<Connection, 'authorizer'>,
+  { authorize, log }: WebSocketGatewayOptions,
+): Promise<Decision> {
+  try {
+    const policy = parsePolicyAnswer(await authorize(authorizerEvent(request, connection)))
+    const { context } = policy
+    return permits(policy.statements, CONNECT_ARN)
+      ? { context, authorizer: toBackend(policy) }
+      : { context, refused: [403, DENIED] }
+  } catch (error) {
+    if (isUnauthorized(error)) return { refused: [401, 'Unauthorized'] }
+    log(`authorizer: ${error instanceof AuthorizerError ? error.trace : error}\n`)
+    return { refused: [500, 'Internal server error'] }
+  }
+}
+
+function eventOf(
+  connection: Connection,
+  eventType: 'MESSAGE' | 'DISCONNECT',
+  routeKey: string,
+  { body, closed }: { readonly body?: string; readonly closed?: { readonly code: number; readonly reason: string } },
+) {
+  const occasion = { eventType, routeKey, requestId: randomUUID(), at: Date.now(), ...(closed && { closed }) }
+  return routeEvent(connection, occasion, body)
+}
+
+const REASONS: Readonly<Record<number, string>> = { 401: 'Unauthorized', 403: 'Forbidden' }
+
+function refuseUpgrade(socket: Socket, status: number, body: string): void {
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
