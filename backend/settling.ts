@@ -55,7 +55,7 @@ export interface RequestSettling {
    * charged as it was reserved. An error of `cost` is logged.
    */
   end(cost?: () => CostNow): Promise<void>
-  /** Leaves it open: it has opened a connection, and is settled when that ends. A report is too early, and is logged. */
+  /** Leaves it open: it has opened a connection, and is settled when that ends. A report is too early, and logged. */
   leave(): void
 }
 

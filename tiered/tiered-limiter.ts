@@ -40,8 +40,8 @@ export interface TieredLimiter {
   decide(request: TieredRequest): Promise<TieredDecision>
   /**
    * Decides a message of a WebSocket in the same way, as the request `POST /@messages/<route key>` of the caller whom
-   * the authorizer has let connect: it counts where the connection was counted, by the tier that it had, as that is now.
-   * Without such a connection it is anonymous, and counted by its address.
+   * the authorizer has let connect: it counts where the connection was counted, by the tier that this had, as that is
+   * now. Without such a connection it is anonymous, and counted by its address.
    *
    * @param event as API Gateway sends it to the function of a route.
    * @param known the caller where the program knows more: then blocks and overrides of a client are in force.

@@ -15,7 +15,8 @@ import { HttpReader } from './http-reader'
 const REQUEST = { AuthorizerType: 'REQUEST', IdentitySource: [] as string[] } as const
 
 /**
- * The settings of attach's authorizer: no caching, payload 2.0 with simple responses. A WebSocket API has none of these.
+ * The settings of attach's authorizer: no caching, payload 2.0 with simple responses. WebSocket APIs have none of
+ * these.
  */
 const SETTINGS = {
   HTTP: {

@@ -21,8 +21,8 @@ interface Hooks {
 }
 
 /**
- * An account in memory: API Gateway's control plane for REST, HTTP and WebSocket APIs, a function with its policy, a config table
- * and a stack. It stands in for the SDK's clients, so what it gets is what AWS would.
+ * An account in memory: API Gateway's control plane for REST, HTTP and WebSocket APIs, a function with its policy, a
+ * config table and a stack. It stands in for the SDK's clients, so what it gets is what AWS would.
  */
 export class FakeAws {
   readonly rest = new FakeRest()
