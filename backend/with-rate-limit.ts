@@ -38,8 +38,8 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
  * Once the handler has ended, by an error too, a request that holds units or a slot is settled. That never makes an
  * answer fail, and delays it by `settleWithinMs` at most. Where wrappers are nested, the outermost settles.
  *
- * What opens a WebSocket is settled once its connection has ended: wrap the handler of `$disconnect`, too. Messages of a
- * connection are not counted here, but by `withMessageLimit` of `sluice/tiered`.
+ * What opens a WebSocket is settled once its connection has ended: wrap the handler of `$disconnect`, too. Its messages
+ * are not counted here, but by `withMessageLimit` of `sluice/tiered`.
  *
  * Errors pass through, and so do requests that did not pass Sluice.
  */
