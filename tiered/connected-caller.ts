@@ -1,4 +1,3 @@
-import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import type { RequestTrace } from '../lambda/request-trace'
 
 /** The caller whom the authorizer has let connect, as its context names it. */
@@ -13,8 +12,8 @@ export interface ConnectedCaller {
 /** Who a connected caller is among all that are counted: by its own state, alone and together with other dimensions. */
 const callerOf = ({ subject }: ConnectedCaller): string => `connection:${subject}`
 
-/** Whether nobody has shown credentials for the connection, so that its address is all that is known. */
-const isAnonymous = ({ tier }: ConnectedCaller): boolean => tier === ANONYMOUS
+/** Whether the connection was counted by its address, because that is all that is known of its caller. */
+const isAnonymous = ({ subject }: ConnectedCaller): boolean => /^ip[#~]/.test(subject)
 
 /** The claim of a connected caller, whom the authorizer has identified; none for an anonymous one. */
 export const claimOfConnection = (connection: ConnectedCaller) =>

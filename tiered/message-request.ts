@@ -33,12 +33,12 @@ export function messageRequest(event: unknown, taken: Partial<TieredRequest>): M
   const isKnown = typeof subject === 'string' && SUBJECT.test(subject) && typeof tier === 'string'
   const isNamed = taken.clientId !== undefined || taken.user !== undefined || taken.apiKey !== undefined
   return {
+    ...taken,
     method: 'POST',
     path: MESSAGES + encodeURIComponent(typeof routeKey === 'string' ? routeKey : '$default').replaceAll('%24', '$'),
     ...(typeof sourceIp === 'string' && { address: sourceIp }),
     ...(typeof apiId === 'string' && { apiId }),
     ...(typeof stage === 'string' && { stage }),
-    ...taken,
     connection: isKnown && !isNamed ? { subject, tier, isExempt: reason === 'exempt' } : undefined,
   }
 }

@@ -4,6 +4,7 @@ import type { TooManyRequests } from '../backend/responses'
 import { Settlements } from '../backend/settlements'
 import { type Handler, rateLimited, serveDecided, type WithRateLimitOptions } from '../backend/with-rate-limit'
 import { BoundedMap } from '../limiter/bounded-map'
+import { ConfigError, Mistake } from '../limiter/errors'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import type { UsedUnits } from '../limiter/take-options'
 import { type MessageDenial, messageDenial } from './message-denial'
@@ -41,7 +42,12 @@ export interface MessageLimitOptions<Args extends unknown[], Result> extends Wit
    * @default a denial is what the function returns, which API Gateway sends where the route has a route response
    */
   readonly connections?: Connections
-  /** Makes the answer to a denied message, which is sent as JSON. @default the denial as it is */
+  /**
+   * Makes the answer to a denied message, which is sent as JSON.
+   *
+   * @returns `undefined` where nothing is to be sent.
+   * @default the denial as it is
+   */
   readonly answer?: (denial: MessageDenial, event: Args[0]) => unknown
   /**
    * Closes a connection after so many denials in a row that this function instance has seen; it needs `connections`.
@@ -53,7 +59,7 @@ export interface MessageLimitOptions<Args extends unknown[], Result> extends Wit
 /** What API Gateway gets for a message that is denied. */
 export interface DeniedMessage {
   readonly statusCode: 401 | 429 | 500
-  /** JSON; absent where it was sent by `connections`. */
+  /** JSON; absent where it was sent by `connections`, or nothing is to be sent. */
   readonly body?: string
 }
 
@@ -115,18 +121,23 @@ export function withMessageLimit<Args extends unknown[], Result>(
   checkOptions(options, OPTIONS)
   const { limiter, connections, takes, caller, answer = (denial) => denial, disconnectAfter = Infinity } = options
   if (options.disconnectAfter !== undefined && !connections)
-    throw new TypeError('disconnectAfter needs connections, such as new ApiGatewayManagementApi({ endpoint })')
+    throw new ConfigError([
+      new Mistake(
+        'missing_field',
+        'disconnectAfter needs connections, such as new ApiGatewayManagementApi({ endpoint })',
+      ),
+    ])
   const settlements = new Settlements({ load: async () => limiter })
   const others = rateLimited(handler, options, settlements)
   const denialsInARow = new BoundedMap<string, number>(MOST_CONNECTIONS)
 
   async function deny(event: Args[0], denial: MessageDenial): Promise<DeniedMessage> {
-    const { statusCode, body: told } = { statusCode: denial.status, body: JSON.stringify(answer(denial, event)) }
-    const { connectionId: ConnectionId } = denial
-    if (!connections) return { statusCode, body: told }
+    const { status: statusCode, connectionId: ConnectionId } = denial
+    const told: string | undefined = JSON.stringify(answer(denial, event))
+    if (!connections) return { statusCode, ...(told !== undefined && { body: told }) }
     const count = (denialsInARow.get(ConnectionId) ?? 0) + 1
     denialsInARow.set(ConnectionId, count)
-    await quietly(connections.postToConnection({ ConnectionId, Data: told }), 'denial_unsent')
+    if (told !== undefined) await quietly(connections.postToConnection({ ConnectionId, Data: told }), 'denial_unsent')
     if (count < disconnectAfter) return { statusCode }
     denialsInARow.delete(ConnectionId)
     await quietly(connections.deleteConnection({ ConnectionId }), 'connection_not_closed')

@@ -73,9 +73,10 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     const { statusCode = 200, headers = {} } = await call(connectEvent(request, { ...connection, authorizer }), {
       statusCode: 500,
     })
-    if (statusCode < 200 || statusCode > 299) {
-      refuse(statusCode, statusCode === 500 ? 'Internal server error' : 'Forbidden')
-      return told(statusCode)
+    if (!(statusCode >= 200 && statusCode <= 299)) {
+      const status = statusCode >= 400 && statusCode <= 599 ? statusCode : 502
+      refuse(status, status < 500 ? 'Forbidden' : 'Internal server error')
+      return told(status)
     }
     const protocol = Object.entries(headers).find(([name]) => /^sec-websocket-protocol$/i.test(name))?.[1]
     if (protocol !== undefined) protocols.set(incoming, String(protocol))

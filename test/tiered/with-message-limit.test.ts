@@ -1,6 +1,6 @@
 import type { ApiGatewayManagementApi } from '@aws-sdk/client-apigatewaymanagementapi'
 import fc from 'fast-check'
-import { handOn, reportCost, withRateLimit } from '../../backend'
+import { handOn, reportCost } from '../../backend'
 import { type Connections, type MessageDenial, type MessageLimitOptions, withMessageLimit } from '../../tiered'
 import { policy } from '../policies/issues'
 import { runs } from '../runs'
@@ -185,7 +185,6 @@ describe('what a connection holds', () => {
       expect(handOn(event)).toBeUndefined()
     })
     for (let i = 0; i < 3; i++) await serve(one.message())
-    await withRateLimit(handler)(one.message())
     expect(await open()).toBe(1)
     expect(await connect({ ip: '203.0.113.7' })).toBeUndefined() // the minute's limit
     handler.mockImplementation(async () => undefined)
@@ -345,6 +344,16 @@ describe('connections', () => {
       Array(3).fill([{ ConnectionId, Data: '{"error":"over-limit","in":true}' }]),
     )
     expect(connections.deleteConnection.mock.calls).toEqual([[{ ConnectionId }]])
+  })
+
+  test('sends nothing where the answer is none', async () => {
+    const { connect, wrapped } = world(SHUT)
+    const connections = calls()
+    const one = (await connect())!
+    const answer = () => undefined
+    expect(await wrapped({ connections, answer })(one.message())).toEqual({ statusCode: 429 })
+    expect(await wrapped({ answer })(one.message())).toEqual({ statusCode: 429 })
+    expect(connections.postToConnection).not.toHaveBeenCalled()
   })
 
   test('counts denials in a row: one that passes begins anew', async () => {
