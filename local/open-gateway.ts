@@ -7,7 +7,7 @@ import type { LoopbackServer } from './gateway/loopback-server'
 import { createProxy } from './gateway/proxy-backend'
 import { restApi } from './gateway/rest-api'
 import { type Route, routerOf } from './gateway/routes'
-import type { DevOptions } from './options'
+import { type DevOptions, routeKeysOf } from './options'
 import { StartError } from './start-error'
 import { handlerBackend, sampleBackend } from './web-socket/backends'
 import { startWebSocketGateway } from './web-socket/gateway'
@@ -50,8 +50,8 @@ export async function openGateway(options: DevOptions, parts: GatewayParts): Pro
   const common = { authorize, port: options.port, log, ...(decided && { decided }), about }
   if (options.api === 'websocket') {
     setEnvironment({ SLUICE_CONFIG_TABLE: TABLES.config, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, endpoint)
-    const { handler, routes: keys = handler === undefined ? ['ask'] : [], routeSelection: by = BY_ACTION } = options
-    const selectRoute = routeSelection(by, keys)
+    const { handler, routeSelection: by = BY_ACTION } = options
+    const selectRoute = routeSelection(by, routeKeysOf(options))
     const backend = handler === undefined ? sampleBackend(endpoint) : handlerBackend(handler)
     return startWebSocketGateway({ ...common, selectRoute, backend })
   }

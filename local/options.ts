@@ -30,6 +30,10 @@ export interface DevOptions {
   readonly quiet?: boolean
 }
 
+/** The routes of a WebSocket API beside `$default`; the sample has one. */
+export const routeKeysOf = ({ handler, routes }: Pick<DevOptions, 'handler' | 'routes'>): readonly string[] =>
+  routes ?? (handler === undefined ? ['ask'] : [])
+
 const MOST_PORT = 65_535
 const ABOVE = 10_000
 

@@ -4,7 +4,7 @@ import { checkTiersFile, type TiersFile } from '../provisioning/tiers-file'
 import { TABLES } from './dynamodb'
 import type { Engine } from './engines/engine'
 import type { Route } from './gateway/routes'
-import type { DevOptions } from './options'
+import { type DevOptions, routeKeysOf } from './options'
 import { keysOf } from './seed'
 
 /** The fields of a tier that are printed here. */
@@ -52,7 +52,7 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
     '',
     'Try',
     ...(options.api === 'websocket'
-      ? socketCalls(url, keys, header)
+      ? socketCalls(url, options, keys, header)
       : options.backend === undefined
         ? sampleCalls(url, keys, tiers)
         : ownCalls(url, keys, header)),
@@ -85,18 +85,23 @@ function ownCalls(url: string, keys: ReadonlyMap<string, string>, header: string
   return [`  curl -i ${url}/`, ...(key === undefined ? [] : [`  curl -i -H "${header}: ${key}" ${url}/`])]
 }
 
-/** With `wscat`, which npm has, or any other client. */
-function socketCalls(url: string, keys: ReadonlyMap<string, string>, header: string | undefined): string[] {
-  const [key] = keys.values()
+/** With `wscat`, or any other client. */
+function socketCalls(
+  url: string,
+  options: DevOptions,
+  keys: ReadonlyMap<string, string>,
+  header: string | undefined,
+): string[] {
+  const [[key] = [], [route] = []] = [[...keys.values()], routeKeysOf(options)]
   return [
-    `  npx wscat -c ${url}        # then type {"action":"ask"}`,
-    ...(key === undefined ? [] : [`  npx wscat -H "${header}: ${key}" -c ${url}`]),
+    `  wscat -c ${url}        # then type ${route === undefined ? 'hello' : `{"action":"${route}"}`}`,
+    ...(key === undefined ? [] : [`  wscat -H "${header}: ${key}" -c ${url}`]),
     `  curl -X POST --data hello ${url.replace(/^ws/, 'http')}/local/@connections/<connectionId>`,
   ]
 }
 
-const keysText = ({ handler, routes = handler === undefined ? ['ask'] : [] }: DevOptions): string =>
-  ['$connect', ...routes, '$default', '$disconnect'].join(', ')
+const keysText = (options: DevOptions): string =>
+  ['$connect', ...routeKeysOf(options), '$default', '$disconnect'].join(', ')
 
 /** Commands that work against this engine as printed; their changes are in force within half a minute. */
 export function commandLines(endpoint: string, file: TiersFile): string[] {

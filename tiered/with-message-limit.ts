@@ -58,6 +58,7 @@ export interface MessageLimitOptions<Args extends unknown[], Result> extends Wit
 
 /** What API Gateway gets for a message that is denied. */
 export interface DeniedMessage {
+  /** As in the denial. */
   readonly statusCode: 401 | 429 | 500
   /** JSON; absent where it was sent by `connections`, or nothing is to be sent. */
   readonly body?: string

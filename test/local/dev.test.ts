@@ -242,6 +242,8 @@ describe('sluice dev before a function of WebSockets', () => {
     writeFileSync(FILE, tiers(5, 'routes:\n  "POST /@messages/ask": { cost: 2 }\n'))
     const gateway = await dev(['--port', '0', '--api', 'websocket'])
     expect(gateway.url).toMatch(/^ws:/)
+    expect(gateway.printed()).toContain('Routes: $connect, ask, $default, $disconnect\n')
+    expect(gateway.printed()).toContain(`wscat -c ${gateway.url}        # then type {"action":"ask"}\n`)
     const { status, say, close } = await chat(gateway.url)
     expect(status).toBe(101)
     expect(await say('hello')).toEqual({ route: '$default', heard: 'hello' })

@@ -46,6 +46,7 @@ const DEPENDENCIES = [
   'aws-cdk-lib',
   'constructs',
   'dynalite',
+  'ws',
 ]
 
 const EXPORTED = [
