@@ -29,8 +29,8 @@ export function messageRequest(event: unknown, taken: Partial<TieredRequest>): M
     throw new TypeError('event must be that of a WebSocket message, with requestContext.eventType "MESSAGE"')
   const { routeKey, apiId, stage, identity, authorizer } = fields(fields(event).requestContext)
   const { sourceIp } = fields(identity)
-  const { subject, tier, reason } = fields(authorizer) as Partial<AuthorizerContext>
-  const isKnown = typeof subject === 'string' && SUBJECT.test(subject) && typeof tier === 'string'
+  const { subject, tier, reason, rateLimitPolicy } = fields(authorizer) as Partial<AuthorizerContext>
+  const isSluice = [tier, reason, rateLimitPolicy].every((value) => typeof value === 'string')
   const isNamed = taken.clientId !== undefined || taken.user !== undefined || taken.apiKey !== undefined
   return {
     ...taken,
@@ -39,6 +39,9 @@ export function messageRequest(event: unknown, taken: Partial<TieredRequest>): M
     ...(typeof sourceIp === 'string' && { address: sourceIp }),
     ...(typeof apiId === 'string' && { apiId }),
     ...(typeof stage === 'string' && { stage }),
-    connection: isKnown && !isNamed ? { subject, tier, isExempt: reason === 'exempt' } : undefined,
+    connection:
+      isSluice && !isNamed && typeof subject === 'string' && SUBJECT.test(subject)
+        ? { subject, tier: tier!, isExempt: reason === 'exempt' }
+        : undefined,
   }
 }

@@ -120,7 +120,10 @@ label "chat"
   })
 
   test.each([
-    [['--methods', 'send'], 'API Gateway asks no authorizer about messages such as "send": attach protects $connect'],
+    [
+      ['--methods', 'send,$connect'],
+      'API Gateway asks no authorizer about messages such as "send": attach protects $connect',
+    ],
     [['--methods', 'sent'], 'API socketapi1 has no method "sent": it has $connect'],
     [['--headers'], '--headers is for HTTP APIs: messages of a WebSocket have no headers'],
   ])('is not attached with %j, and not changed', async (flags, problem) => {
@@ -128,6 +131,11 @@ label "chat"
     const said = await attach(...flags)
     expect([said.code, said.err]).toEqual([1, expect.stringContaining(problem)])
     expect([aws.dump(), aws.kept()]).toEqual([before, []])
+  })
+
+  test('is attached by the name of its route, too', async () => {
+    expect((await attach('--methods', '$connect')).code).toBe(0)
+    expect([meets('$connect'), await status()]).toEqual(['Sluice', []])
   })
 
   test('without $connect has nothing that could be protected', async () => {

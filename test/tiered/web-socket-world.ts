@@ -2,6 +2,7 @@ import { makeAuthorizer } from '../../lambda/authorize'
 import { Plans } from '../../lambda/charge-plans'
 import { type AccessEntry, AccessList } from '../../lambda/config-table/items/access-list'
 import type { Client } from '../../lambda/config-table/items/client-item'
+import { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { Sources } from '../../lambda/identity/sources'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
@@ -18,7 +19,11 @@ const PRO: Client = { id: 'pro', tier: 'pro', overrides: {}, disabled: false }
 const NO_TOKENS = () => ({ verify: async () => ({ kind: 'invalid', why: 'malformed' }) as const })
 
 /** A WebSocket API: its authorizer, the functions of its routes, and the state table of both. */
-export function webSocketWorld(items: Readonly<Record<string, object>>, access: readonly AccessEntry[] = []) {
+export function webSocketWorld(
+  items: Readonly<Record<string, object>>,
+  access: readonly AccessEntry[] = [],
+  secret?: string,
+) {
   const clock = new FakeClock()
   const log = new FakeLog()
   const store = new MemoryStore()
@@ -27,6 +32,7 @@ export function webSocketWorld(items: Readonly<Record<string, object>>, access: 
     [hashApiKey('pro key'), PRO],
     ['client:acme', ACME],
   ])
+  const keys = new SubjectKeys([{ secret: Buffer.from(secret ?? ''), activeFrom: 0 }])
   let configuration: unknown = { policies: setFrom(items), access: new AccessList(access) }
   const parts = () => ({
     limiter: new RateLimiter({ store, clock: clock.read }),
@@ -34,6 +40,7 @@ export function webSocketWorld(items: Readonly<Record<string, object>>, access: 
     plans: new Plans(log.write),
     sources: new Sources(NO_TOKENS, 300),
     clients: { find: async (key: string) => clients.get(key) },
+    ...(secret !== undefined && { subjectKeys: { current: async () => keys } }),
     clock: clock.read,
     log: log.write,
     ipv6Prefix: 56,

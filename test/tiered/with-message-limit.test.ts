@@ -98,6 +98,36 @@ describe('a message', () => {
     expect(bodyOf(await byConnection(acme.message()))).toMatchObject({ limit: 3 })
   })
 
+  test('counts where its caller counts also under a secret', async () => {
+    const { connect, limiter } = webSocketWorld(TIERS, [], 'a secret of 32 bytes or what else')
+    const one = (await connect())!
+    expect(one.context.subject).toMatch(/^ip~/)
+    const { context } = await limiter.decideMessage(one.message())
+    expect([context.subject, context.remaining]).toEqual([one.context.subject, 1])
+    expect((await limiter.decide({ method: 'GET', path: '/', address: '203.0.113.7' })).context.remaining).toBe(0)
+  })
+
+  test.each<[string, unknown, number[]]>([
+    ['client and address', ['client', 'ip'], [1, 0, 1, 0]],
+    ['address', 'ip', [1, 0, 0, 0]],
+    ['everybody', 'global', [1, 0, 0, 0]],
+    ['a header, which it lacks', 'header:x-team', [1, 0, 0, 0]],
+    ['stage', 'stage', [1, 0, 0, 0]],
+  ])('by %s is one of two callers at one address', async (_, by, remaining) => {
+    const counted = policy({ name: 'counted', limit: 2, by })
+    const tiers = {
+      ...TIERS,
+      settings: { ...TIERS.settings, trustedHeaders: ['x-team'] },
+      'route#POST /@messages/*': { cost: 0, costs: { messages: 1 }, policies: [{ ...counted, cost: 'messages' }] },
+    }
+    const { connect, limiter } = webSocketWorld(tiers)
+    const callers = [(await connect({ key: 'acme key' }))!, (await connect({ key: 'pro key' }))!]
+    const left: number[] = []
+    for (const one of callers)
+      for (let i = 0; i < 2; i++) left.push((await limiter.decideMessage(one.message('say'))).context.remaining)
+    expect(left).toEqual(remaining)
+  })
+
   test('passes uncounted where its caller does', async () => {
     const made = webSocketWorld(TIERS, [{ whom: { client: 'pro' }, access: 'allow', expiresAt: Infinity }])
     const one = await made.connect({ key: 'pro key' })
@@ -109,7 +139,8 @@ describe('a message', () => {
     ['no context', undefined],
     ['another authorizer’s', { subject: 'client:acme', tier: 'pro' }],
     ['a subject that is no key', { subject: `client#${'x'.repeat(44)}`, tier: 'pro' }],
-    ['a key without a tier', { subject: `client#${'x'.repeat(43)}` }],
+    ['a key alone', { subject: `client#${'x'.repeat(43)}` }],
+    ['a key in another authorizer’s', { subject: `client#${'x'.repeat(43)}`, tier: 'pro', reason: 'ok' }],
     ['a list', ['client']],
   ])('of a connection with %s is anonymous, and counted by its address', async (_, authorizer) => {
     const { stray, limiter } = world()
