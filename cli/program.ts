@@ -43,6 +43,7 @@ import { addTiersExport } from './commands/tiers-export'
 import { addTiersGet } from './commands/tiers-get'
 import { addTiersList } from './commands/tiers-list'
 import { addTiersSchema } from './commands/tiers-schema'
+import { addTiersSplit } from './commands/tiers-split'
 import { addTiersValidate } from './commands/tiers-validate'
 import { addUsage } from './commands/usage'
 import { addWhois } from './commands/whois'
@@ -58,6 +59,7 @@ const GROUPS = [
       addTiersDiff,
       addTiersApply,
       addTiersExport,
+      addTiersSplit,
       addTiersSchema,
     ],
   },

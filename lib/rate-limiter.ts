@@ -6,6 +6,7 @@ import type { Role } from 'aws-cdk-lib/aws-iam'
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
+import type { RegionShares } from '../provisioning/region-shares'
 import { AuthorizerFunction } from './authorizer-function'
 import type { AuthorizerFunctionOptions } from './authorizer-options'
 import { checkApiPlace, checkProps } from './check-props'
@@ -28,7 +29,7 @@ import { type ProtectWebSocketApiOptions, WebSocketApiProtection } from './prote
 import { type DeletionGuardOptions, guardDeletion } from './seed/deletion-guard'
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
-import { seedTiers } from './seed/tiers-seed'
+import { hasSeed, seedTiers } from './seed/tiers-seed'
 import type { TiersInCode } from './tiers-in-code'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
 import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
@@ -54,6 +55,13 @@ export interface RateLimiterProps
    * @default the tiers file's identity; without it API keys, then addresses
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
+  /**
+   * How much of each limit of `tiersFile` or `tiers` the stack's Region has, where limiters of several Regions share
+   * the limits: in percent by the Region's name, 100 together. The parts of a limit are together exactly the limit.
+   *
+   * @default whole limits
+   */
+  readonly regionShares?: RegionShares
   /**
    * Whether API Gateway calls the function by a role that all APIs of the limiter share, where each has a permission
    * otherwise. Lambda takes 20 KB of permissions, about 50 APIs. Who may pass this role (`iam:PassRole`) to an
@@ -111,12 +119,7 @@ export class RateLimiter extends LimiterMetrics {
     this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
-    if (
-      [props.tiersFile, props.identity, props.tiers, props.routes, props.global, props.settings].some(
-        (prop) => prop !== undefined,
-      )
-    )
-      this.seeds.push(seedTiers(this.seedFunction(), props))
+    if (hasSeed(props)) this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
     this.guard = guardDeletion(this, seed, {
       handler,

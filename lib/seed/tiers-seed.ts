@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib'
+import { Annotations, CfnOutput, CustomResource, Stack, Token } from 'aws-cdk-lib'
+import type { Construct } from 'constructs'
 import { parse } from 'yaml'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
-import { ConfigError, Mistake } from '../../limiter/errors'
+import { ConfigError, Mistake, printed } from '../../limiter/errors'
+import { neverPassing, type RegionShares, splitTiers } from '../../provisioning/region-shares'
 import { checkTiersFile, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { checkable, type IdentitySource, identityOf } from '../identity'
@@ -23,7 +25,14 @@ export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authent
    * @default what the file says
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
+  /** @default whole limits in each Region */
+  readonly regionShares?: RegionShares
 }
+
+const SEEDED = ['tiersFile', 'identity', 'tiers', 'routes', 'global', 'settings', 'regionShares'] as const
+
+/** Whether a deployment writes anything by these props. */
+export const hasSeed = (props: TiersSeedProps): boolean => SEEDED.some((prop) => props[prop] !== undefined)
 
 /** CloudFormation hands a function at most 256 KB, the rest of its request included. */
 const MOST_CHARACTERS = 200_000
@@ -36,7 +45,7 @@ const MOST_CHARACTERS = 200_000
  * The first deployment creates the secret under which subjects are stored, unless the table is already in use.
  */
 export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomResource {
-  const items = itemsFrom(props)
+  const items = itemsFrom(seed, props)
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
   // it may write the secret under which subjects are stored, and not read it
   seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
@@ -63,18 +72,22 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
  * @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a
  * deployment.
  */
-function itemsFrom(props: TiersSeedProps) {
+function itemsFrom(scope: Construct, props: TiersSeedProps) {
   const { tiersFile, identity: sources, authentication } = props
   const identity = sources === undefined ? undefined : identityOf(sources)
   const inCode = tiersInCode(props)
-  if (tiersFile === undefined && !inCode) return itemsOf({ tiers: {}, settings: { identity } })
+  if (tiersFile === undefined && !inCode) {
+    if (props.regionShares)
+      throw new ConfigError([new Mistake('missing_field', 'regionShares needs tiersFile or tiers, got neither')])
+    return itemsOf({ tiers: {}, settings: { identity } })
+  }
   const path = tiersFile ?? 'tiers'
   const file = withIdentity(inCode ?? read(path), identity, path)
   const set = checkTiersFile(checkable(file), path)
   const issues: Mistake[] = []
   if (authentication === 'none') checkNoneRequired(set, [path], issues)
   if (issues.length > 0) throw new ConfigError(issues)
-  const items = itemsOf(file as TiersFile)
+  const items = itemsOf(ofRegion(scope, file as TiersFile, props.regionShares, path))
   const length = JSON.stringify(items).length
   if (length > MOST_CHARACTERS)
     throw new ConfigError([
@@ -84,6 +97,26 @@ function itemsFrom(props: TiersSeedProps) {
       ),
     ])
   return items
+}
+
+/** The part of a file for the Region of the stack. */
+function ofRegion(scope: Construct, file: TiersFile, shares: RegionShares | undefined, path: string): TiersFile {
+  if (!shares) return file
+  const { region } = Stack.of(scope)
+  const wanted = `regionShares must have the Region of the limiter’s stack`
+  if (Token.isUnresolved(region))
+    throw new ConfigError([new Mistake('missing_field', `${wanted}, got a stack without one: set env.region`)])
+  const files = splitTiers(file, shares, path)
+  const part = files[region]
+  if (!part)
+    throw new ConfigError([
+      new Mistake('missing_field', `${wanted}, ${printed(region)}, got ${Object.keys(shares).join(', ')}`),
+    ])
+  // what holds for whole limits may not for small ones
+  for (const [name, one] of Object.entries(files)) checkTiersFile(checkable(one), `${path} for ${name}`)
+  for (const warning of neverPassing(file, part, region))
+    Annotations.of(scope).addWarningV2('sluice:regionShares', warning)
+  return part
 }
 
 /**

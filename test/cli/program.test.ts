@@ -27,7 +27,16 @@ const leavesOf = (command: Command): Command[] =>
 const leaves = leavesOf(program)
 
 const ALL = [
-  ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export', 'tiers schema'],
+  ...[
+    'tiers list',
+    'tiers get',
+    'tiers validate',
+    'tiers diff',
+    'tiers apply',
+    'tiers export',
+    'tiers split',
+    'tiers schema',
+  ],
   ...[
     'clients create',
     'clients get',
@@ -179,7 +188,7 @@ describe('completion', () => {
     ['npx slu', ['sluice']],
     ['npx sluice clients ro', ['rotate-key']],
     ['npx another clients ro', ['']],
-    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'validate']],
+    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'split', 'validate']],
   ])('in bash of "%s" is %j', (line, words) => {
     expect(complete(line)).toEqual(words)
   })

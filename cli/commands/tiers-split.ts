@@ -1,0 +1,75 @@
+import { InvalidArgumentError } from 'commander'
+import { neverPassing, partsOf, policiesOf, type RegionShares, splitTiers } from '../../provisioning/region-shares'
+import { checkTiersFile } from '../../provisioning/tiers-file'
+import { type AddCommand, describeCommand } from '../command'
+import { UserError } from '../exit'
+import { readTiersFile, toYaml } from '../tiers/tiers-yaml'
+
+interface SplitOptions {
+  readonly share: RegionShares
+  readonly for?: string
+  readonly json?: boolean
+}
+
+export const addTiersSplit: AddCommand = (group, session) => {
+  describeCommand(
+    group,
+    'split <file>',
+    'Share the limits of a tiers file out to Regions: print a table of the parts, or one Region’s file. Needs no table.',
+    [
+      'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
+      'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',
+    ],
+  )
+    .option('--json', 'print JSON, for scripts')
+    .requiredOption(
+      '--share <region=percent>',
+      'how much of each limit a Region has; one for each Region, together 100%',
+      shareByRegion,
+    )
+    .option('--for <region>', 'print the tiers file of this Region')
+    .action((path: string, options: SplitOptions) => {
+      const { share: shares, for: region, json } = options
+      if (region !== undefined && !Object.hasOwn(shares, region))
+        throw new UserError(`--for must be one of ${Object.keys(shares).join(', ')}, got "${region}"`)
+      const whole = readTiersFile(path)
+      const files = splitTiers(whole, shares, path)
+      for (const [name, file] of Object.entries(files)) {
+        checkTiersFile(file, `${path} for ${name}`)
+        if (region === undefined || region === name)
+          for (const warning of neverPassing(whole, file, name)) session.print.note(`warning: ${warning}`)
+      }
+      if (region !== undefined) {
+        const said = Object.entries(shares).map(([name, percent]) => `--share ${name}=${percent}%`)
+        const heading = `# The limits of one Region, made from ${path}, to be changed there:\n# sluice tiers split ${path} ${said.join(' ')} --for ${region}\n`
+        if (json) session.print.json(files[region])
+        else session.print.raw(heading + toYaml(files[region]!))
+        return
+      }
+      const parts = policiesOf(whole).map(({ place, policy: { name, limit } }) => ({
+        place,
+        policy: String(name),
+        limit: Number(limit),
+        parts: partsOf(Number(limit), shares),
+      }))
+      if (json) session.print.json(parts)
+      else
+        session.print.table(
+          ['where', 'policy', 'limit', ...Object.keys(shares)],
+          parts.map(({ place, policy, limit, parts: each }) => [
+            place,
+            policy,
+            String(limit),
+            ...Object.values(each).map(String),
+          ]),
+        )
+    })
+}
+
+/** `eu-west-1=60%`, for an option that is given several times. */
+function shareByRegion(text: string, before: RegionShares = {}): RegionShares {
+  const [, region, percent] = /^([a-z0-9-]{1,64})=(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
+  if (region === undefined) throw new InvalidArgumentError('It must be a Region and its part, such as "eu-west-1=60%".')
+  if (Object.hasOwn(before, region)) throw new InvalidArgumentError(`"${region}" is given twice.`)
+  return { ...before, [region]: Number(percent) }
+}

@@ -1,0 +1,172 @@
+import { ConfigError, Mistake, printed } from '../limiter/errors'
+import { type Place, report } from '../limiter/policies/report'
+import type { TiersFile } from './tiers-file'
+
+/**
+ * How much of each limit each Region has, in percent by the Region's name: `{ 'eu-west-1': 60, 'us-east-1': 40 }`. They
+ * make 100 together.
+ */
+export type RegionShares = Readonly<Record<string, number>>
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Shares are counted in thousandths of a percent. */
+const WHOLE = 100_000
+
+/**
+ * A tiers file for each Region, in which `limit` and `burst` of every policy are the Region's part of those of the
+ * given one. The parts of a number are whole, at least 1, less than one away from its share, and together exactly the
+ * number: what all Regions admit is what one with the given file would. All else stays as it is.
+ *
+ * @param file a file without mistakes.
+ * @param path how mistakes name it.
+ * @throws ConfigError with every share that is wrong, and every number that is smaller than the number of Regions.
+ */
+export function splitTiers(file: TiersFile, shares: RegionShares, path: string): Readonly<Record<string, TiersFile>> {
+  const issues = mistakesIn(shares)
+  if (file.exported !== undefined)
+    report(
+      issues,
+      'fields_conflict',
+      'exported must not be in a file that is split, got what a table has: split the file with the whole limits',
+      [path],
+    )
+  if (issues.length > 0) throw new ConfigError(issues)
+  const files = Object.keys(shares).map((region) => {
+    const part = (value: unknown, field: string, place: Place) => {
+      if (typeof value !== 'number') return value
+      const parts = partsOf(value, shares)
+      // the same mistake in each Region
+      if (region === Object.keys(shares)[0] && Object.values(parts).includes(0))
+        report(issues, 'unsuitable_number', tooFew(field, value, parts), place)
+      return parts[region]
+    }
+    return [region, withParts(file, part, path)] as const
+  })
+  if (issues.length > 0) throw new ConfigError(issues)
+  return Object.fromEntries(files)
+}
+
+const tooFew = (field: string, value: number, parts: Readonly<Record<string, number>>): string => {
+  const without = Object.keys(parts).filter((region) => parts[region] === 0)
+  return `${field} must be large enough for a unit in each Region, got ${value}, of which ${without.join(', ')} would have none`
+}
+
+/**
+ * The parts of a whole number, by Region: each share rounded down, and what is left one by one to those that lost most
+ * by it, of equal ones to the first by name.
+ */
+export function partsOf(value: number, shares: RegionShares): Readonly<Record<string, number>> {
+  const exact = Object.entries(shares).map(([region, percent]) => {
+    const product = BigInt(value) * BigInt(Math.round(percent * 1000))
+    return { region, part: Number(product / BigInt(WHOLE)), rest: Number(product % BigInt(WHOLE)) }
+  })
+  const left = value - exact.reduce((sum, { part }) => sum + part, 0)
+  const byLoss = exact.toSorted((a, b) => b.rest - a.rest || (a.region < b.region ? -1 : 1))
+  const more = new Set(byLoss.slice(0, left).map(({ region }) => region))
+  return Object.fromEntries(exact.map(({ region, part }) => [region, part + (more.has(region) ? 1 : 0)]))
+}
+
+const REGION = /^[a-z]{2,}(-[a-z]+)+-\d$/
+
+function mistakesIn(shares: RegionShares): Mistake[] {
+  const entries = Object.entries(shares)
+  const thousandths = (percent: number) => Math.round(percent * 1000)
+  const wrong = entries.flatMap(([region, percent]) => [
+    ...(REGION.test(region) ? [] : [`a Region must be a name such as "eu-west-1", got ${printed(region)}`]),
+    ...(typeof percent === 'number' && percent > 0 && Math.abs(percent * 1000 - thousandths(percent)) < 1e-6
+      ? []
+      : [
+          `the share of ${printed(region)} must be a percentage above 0 with at most three decimals, got ${printed(percent)}`,
+        ]),
+  ])
+  const sum = entries.reduce((total, [, percent]) => total + thousandths(percent), 0)
+  if (wrong.length === 0 && sum !== WHOLE)
+    wrong.push(`the shares of all Regions must be 100 % together, got ${sum / 1000} %`)
+  return wrong.map((sentence) => new Mistake('invalid_value', sentence))
+}
+
+type Part = (value: unknown, field: string, place: Place) => unknown
+
+function withParts(file: TiersFile, part: Part, path: string): TiersFile {
+  const ofPolicy = (policy: Fields, place: Place): Fields => ({
+    ...policy,
+    limit: part(policy.limit, 'limit', place),
+    ...(policy.burst === undefined ? {} : { burst: part(policy.burst, 'burst', place) }),
+  })
+  const ofItem = (item: Fields, place: Place): Fields => ({
+    ...item,
+    ...(Array.isArray(item.policies) && {
+      policies: item.policies.map((policy: Fields) => ofPolicy(policy, [...place, `policy ${printed(policy.name)}`])),
+    }),
+  })
+  const ofItems = (items: Readonly<Record<string, Fields>>, kind: string) =>
+    Object.fromEntries(
+      Object.entries(items).map(([name, item]) => [name, ofItem(item, [path, `${kind} ${printed(name)}`])]),
+    )
+  const { settings, tiers, routes, global } = file
+  const preflight = settings?.preflight as Fields | undefined
+  return {
+    ...file,
+    ...(preflight && { settings: { ...settings, preflight: ofPolicy(preflight, [path, 'settings', 'preflight']) } }),
+    tiers: ofItems(tiers, 'tier'),
+    ...(routes && { routes: ofItems(routes, 'route') }),
+    ...(global && { global: ofItem(global, [path, 'global']) }),
+  }
+}
+
+/**
+ * Warnings of requests that would pass a policy of the whole file and never one of a part, since they take more units
+ * than the part has.
+ */
+export function neverPassing(whole: TiersFile, part: TiersFile, region: string): string[] {
+  const parts = policiesOf(part)
+  return policiesOf(whole).flatMap(({ place, policy, route }, index) => {
+    const after = roomOf(parts[index]!.policy)
+    const highest = highestCost(policy.cost, whole.routes ?? {}, route)
+    if (policy.algorithm === 'concurrency' || highest.units > roomOf(policy) || highest.units <= after) return []
+    const of = policy.cost === undefined ? 'units' : `units of ${printed(policy.cost)}`
+    return [
+      `a request of ${printed(highest.route)} takes up to ${highest.units} ${of}, and can never pass where policy ` +
+        `${printed(policy.name)} of ${place} holds for it: that has ${after} in ${region}`,
+    ]
+  })
+}
+
+/**
+ * What a request takes at most of policies that count this cost, and on which route.
+ *
+ * @param only the one route on which they hold.
+ */
+function highestCost(name: unknown, routes: Readonly<Record<string, Fields>>, only: string | undefined) {
+  let highest = { units: 1, route: only ?? 'any route' }
+  for (const [route, { cost, costs }] of Object.entries(routes)) {
+    if (only !== undefined && route !== only) continue
+    const one = name === undefined ? cost : (costs as Fields | undefined)?.[String(name)]
+    const units = typeof one === 'number' ? one : (one as { max?: number } | undefined)?.max
+    if (units !== undefined && units > highest.units) highest = { units, route }
+  }
+  return highest
+}
+
+/** What a single request may take at most. */
+const roomOf = ({ limit, burst, algorithm }: Fields): number =>
+  Number(['token-bucket', 'leaky-bucket', 'gcra'].includes(String(algorithm)) ? (burst ?? limit) : limit)
+
+interface PlacedPolicy {
+  readonly place: string
+  readonly policy: Fields
+  /** The one on which it holds. @default all */
+  readonly route?: string
+}
+
+/** Every policy that has a name, and where it stands. */
+export function policiesOf({ tiers, routes = {}, global }: TiersFile): PlacedPolicy[] {
+  const of = ({ policies = [] }: Fields, where: Omit<PlacedPolicy, 'policy'>) =>
+    (policies as readonly Fields[]).map((policy) => ({ ...where, policy }))
+  return [
+    ...Object.entries(tiers).flatMap(([name, item]) => of(item, { place: `tier ${printed(name)}` })),
+    ...Object.entries(routes).flatMap(([route, item]) => of(item, { place: `route ${printed(route)}`, route })),
+    ...(global ? of(global, { place: 'global' }) : []),
+  ]
+}
