@@ -19,7 +19,7 @@ const MINUTE = 60_000
  * On a machine so slow that there is no time for all, fewer are run, and the output says how many; fewer than
  * this part of them is a failure.
  */
-const LEAST_PART = 0.05
+const LEAST_PART = 0.02
 
 /** Histories in memory: as many of these 120,000 as there is time for, run in portions. */
 const IN_MEMORY = [
