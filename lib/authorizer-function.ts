@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import { Architecture, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
+import { type Alias, Architecture, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { LAST_VALID_PARTITION } from '../lambda/config-table/items/config-items'
@@ -10,6 +10,7 @@ import { environmentOf } from './authorizer-environment'
 import type { AuthorizerFunctionOptions } from './authorizer-options'
 import { bundledCode } from './bundled-code'
 import { DEFAULT_RUNTIME, logGroupFor, roleFor, vpcOf } from './function-parts'
+import { Release } from './release'
 
 export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
   /** Where subjects' state is kept, see limiter/stores. */
@@ -25,6 +26,8 @@ export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
 export class AuthorizerFunction extends Construct {
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
+  /** What APIs call in place of the function, with `release`. */
+  readonly alias: Alias | undefined
 
   constructor(scope: Construct, id: string, props: AuthorizerFunctionProps) {
     super(scope, id)
@@ -71,6 +74,8 @@ export class AuthorizerFunction extends Construct {
         actions: ['lambda:InvokeFunction'],
         resourceArns: [upstream.functionArn],
       })
+    // After all that changes the function: a version is a copy.
+    this.alias = props.release && new Release(this, 'Release', this.handler, props.release).alias
   }
 }
 

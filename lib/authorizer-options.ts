@@ -2,6 +2,7 @@ import type { Duration } from 'aws-cdk-lib'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
 import type { Architecture, FunctionOptions, IFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { ReleaseOptions } from './release'
 
 /** How the authorizer function runs, decides and logs. */
 export interface AuthorizerFunctionOptions {
@@ -33,6 +34,12 @@ export interface AuthorizerFunctionOptions {
    * @default the account's unreserved concurrency, and a warning at the synth
    */
   readonly reservedConcurrentExecutions?: number
+  /**
+   * Has APIs call an alias of the function, which moves to a new version at each deployment that changes it: with
+   * `provisionedConcurrency` without cold starts, with `rollout` gradually. `{}` is the alias alone.
+   * @default APIs call the function, and a deployment changes it for all requests at once
+   */
+  readonly release?: ReleaseOptions
   /**
    * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also answers
    * CloudFormation, at an address of S3, and asks Lambda when the stack is deleted, with `invokeRole` API Gateway, too.

@@ -2,7 +2,8 @@ import { Stack, Token } from 'aws-cdk-lib'
 import type { Construct } from 'constructs'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { vpcOf } from './function-parts'
-import type { RateLimiterProps } from './rate-limiter'
+import type { RateLimiterProps } from './rate-limiter-props'
+import { releaseMistakes } from './release'
 
 type Prop = keyof RateLimiterProps
 
@@ -31,6 +32,20 @@ export function checkProps(scope: Construct, props: RateLimiterProps): void {
   for (const prop of ['vpcSubnets', 'securityGroups'] as const)
     if (props[prop] !== undefined && !vpcOf(props))
       issues.push(new Mistake('missing_field', `${prop} needs vpc, got none (${path})`))
+  const { seed } = props as { readonly seed?: unknown }
+  if (seed !== undefined && seed !== 'keep-edits' && seed !== 'authoritative')
+    issues.push(
+      new Mistake('invalid_value', `seed must be "keep-edits" or "authoritative", got ${printed(seed)} (${path})`),
+    )
+  if (seed === 'authoritative' && props.tiers === undefined && props.tiersFile === undefined)
+    issues.push(
+      new Mistake(
+        'missing_field',
+        `seed: "authoritative" needs tiers or tiersFile, got neither (${path}): the table would be emptied`,
+      ),
+    )
+  const reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
+  if (props.release) issues.push(...releaseMistakes(props.release, reserved, path))
   for (const prop of ['stateTable', 'configTable'] as const)
     issues.push(...elsewhere(prop, props[prop]?.env, Stack.of(scope), path))
   if (issues.length > 0) throw new ConfigError(issues)
@@ -54,6 +69,7 @@ function elsewhere(
     const [there, here] = [place[part], limiter[part]]
     if (there === here || Token.isUnresolved(there) || Token.isUnresolved(here)) return []
     const wanted = `${prop} must be in the limiter’s ${part === 'region' ? 'Region' : 'account'}, ${printed(here)}`
-    return [new Mistake('invalid_value', `${wanted}, got ${printed(there)} (${path})`)]
+    const other = prop === 'api' && part === 'account' ? '; for APIs of other accounts see shareWith()' : ''
+    return [new Mistake('invalid_value', `${wanted}, got ${printed(there)} (${path})${other}`)]
   })
 }

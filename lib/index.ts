@@ -19,9 +19,13 @@ export type { AttachToOptions, ImportedRestApiProtection } from './protect/impor
 export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 export type { SelectionOptions } from './protect/selection'
 export type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
-export { RateLimiter, type RateLimiterProps } from './rate-limiter'
+export { RateLimiter } from './rate-limiter'
+export type { RateLimiterProps } from './rate-limiter-props'
+export type { ReleaseOptions } from './release'
 export type { DeletionGuardOptions } from './seed/deletion-guard'
 export type { LabelOptions } from './seed/label-resource'
+export type { SharedRateLimiter, SharedRateLimiterOptions } from './shared-limiter'
+export type { OtherAccounts } from './sharing'
 export type {
   CostProp,
   CountedByProp,

@@ -13,9 +13,14 @@ const POLICY_BYTES = 20_480
 const FEWEST_BYTES = 300
 const WARN_ABOVE = 40
 
-/** A role by which API Gateway calls one function, and may do nothing else. */
-export function invokeRoleFor(scope: Construct, handler: IFunction): Role {
-  const statements = [new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [handler.functionArn] })]
+/**
+ * A role by which API Gateway calls one function, and may do nothing else.
+ *
+ * @param handlers the function, and its alias: stages call the one until they are deployed anew.
+ */
+export function invokeRoleFor(scope: Construct, handlers: readonly IFunction[]): Role {
+  const resources = handlers.map(({ functionArn }) => functionArn)
+  const statements = [new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources })]
   return new Role(scope, 'InvokeRole', {
     description: 'Sluice: by this API Gateway calls the authorizer',
     assumedBy: new ServicePrincipal('apigateway.amazonaws.com'),

@@ -43,7 +43,10 @@ export abstract class LimiterMetrics extends Construct {
     return this.handler.metricInvocations(options)
   }
 
-  /** Requests for which the limiter failed: the client got a 500. Normally zero. */
+  /**
+   * Requests for which the function threw: the client got a 500, or, on REST and WebSocket APIs, a 401, which an
+   * authorizer answers by an error.
+   */
   metricErrors(options?: MetricOptions): Metric {
     return this.handler.metricErrors(options)
   }

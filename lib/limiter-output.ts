@@ -10,7 +10,7 @@ export function nameForCommandLine(limiter: RateLimiter): void {
     limiter: limiter.node.path.slice(above.length),
     configTable: limiter.configTable.tableName,
     stateTable: limiter.stateTable.tableName,
-    function: limiter.handler.functionArn,
+    function: (limiter.alias ?? limiter.handler).functionArn,
   }
   const output = new CfnOutput(limiter, 'CommandLine', {
     value: stack.toJsonString(value),

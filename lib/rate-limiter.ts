@@ -3,77 +3,35 @@ import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Role } from 'aws-cdk-lib/aws-iam'
-import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
+import type { Alias, IFunction, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
-import type { RegionShares } from '../provisioning/region-shares'
 import { AuthorizerFunction } from './authorizer-function'
-import type { AuthorizerFunctionOptions } from './authorizer-options'
 import { checkApiPlace, checkProps } from './check-props'
 import { tableMistakes } from './check-tables'
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
 import { vpcOf } from './function-parts'
 import { grantSettle } from './grant-settle'
-import type { IdentitySource } from './identity'
 import { invokeRoleFor, permissionMistakes } from './invoke-role'
 import { LimiterMetrics } from './limiter-metrics'
 import { nameForCommandLine } from './limiter-output'
-import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
-import { kindOf } from './protect/api-kind'
+import { LimiterTables } from './limiter-tables'
 import type { ProtectingLimiter } from './protect/call-permission'
-import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
-import { type AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
+import type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-api'
+import type { AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 import { cachingAuthorizers } from './protect/never-cached'
-import { type ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
-import { type ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
-import { type DeletionGuardOptions, guardDeletion } from './seed/deletion-guard'
+import { attachToApi, type Protector, protectApi } from './protect/protect-api'
+import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
+import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
+import type { RateLimiterProps } from './rate-limiter-props'
+import { guardDeletion } from './seed/deletion-guard'
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { hasSeed, seedTiers } from './seed/tiers-seed'
-import type { TiersInCode } from './tiers-in-code'
+import { SharedRateLimiter, type SharedRateLimiterOptions } from './shared-limiter'
+import { type OtherAccounts, permitOthers } from './sharing'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
 import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
-
-/** What a `RateLimiter` is made with; every prop has a default. */
-export interface RateLimiterProps
-  extends LimiterTablesOptions,
-    AuthorizerFunctionOptions,
-    DeletionGuardOptions,
-    TiersInCode {
-  /**
-   * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
-   * synth. Later edits of operators in the table are kept.
-   *
-   * @default `tiers`; without either, nothing is limited until the config table has some
-   */
-  readonly tiersFile?: string
-  /**
-   * The sources of identity, in order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies. An error
-   * fails the synth. They are seeded into the item `settings`, together with the settings of the tiers file, which then
-   * must not have `identity`.
-   *
-   * @default the tiers file's identity; without it API keys, then addresses
-   */
-  readonly identity?: IdentitySource | readonly IdentitySource[]
-  /**
-   * How much of each limit of `tiersFile` or `tiers` the stack's Region has, where limiters of several Regions share
-   * the limits: in percent by the Region's name, 100 together. The parts of a limit are together exactly the limit.
-   *
-   * @default whole limits
-   */
-  readonly regionShares?: RegionShares
-  /**
-   * Whether API Gateway calls the function by a role that all APIs of the limiter share, where each has a permission
-   * otherwise. Lambda takes 20 KB of permissions, about 50 APIs. Who may pass this role (`iam:PassRole`) to an
-   * authorizer can have it call the function.
-   *
-   * @default false; the synth warns of more than 40 APIs
-   */
-  readonly invokeRole?: boolean
-}
-
-/** What stands in front of an API. */
-type Protection = Construct & { readonly authorizer: Construct }
 
 /**
  * A rate limiter for any number of APIs: a function that decides, a table for its state and one for tiers and clients.
@@ -84,14 +42,33 @@ type Protection = Construct & { readonly authorizer: Construct }
  * ```
  */
 export class RateLimiter extends LimiterMetrics {
+  /**
+   * A limiter that another app has deployed, in this account or in another one that shares it, to stand before APIs of
+   * this app. The stack must say its account and Region.
+   *
+   * @param functionArn the function's, or its alias's where the limiter has `release`.
+   * @throws ConfigError for what is no function's ARN, and for one of another Region.
+   */
+  static fromFunctionArn(
+    scope: Construct,
+    id: string,
+    functionArn: string,
+    options?: SharedRateLimiterOptions,
+  ): SharedRateLimiter {
+    return new SharedRateLimiter(scope, id, functionArn, options)
+  }
+
   /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */
   readonly handler: LambdaFunction
+  /** What APIs call in place of the function; undefined without `release`. */
+  readonly alias: Alias | undefined
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
   readonly configTable: ITableV2
-  private readonly deniesInBackend: boolean
   private readonly reserved: number | undefined
   private readonly seeds: Construct[] = []
+  /** Who else may call it, in words. */
+  private readonly shared: string[] = []
   private readonly guard: Construct
   private invokeRole: Role | undefined
   /** APIs with a permission each. */
@@ -113,19 +90,20 @@ export class RateLimiter extends LimiterMetrics {
       stateTable: state,
       configTable: config,
     })
-    const { handler, logGroup } = authorizer
+    const { handler, alias, logGroup } = authorizer
     this.handler = handler
+    this.alias = alias
     this.logGroup = logGroup
-    this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
     if (hasSeed(props)) this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
     this.guard = guardDeletion(this, seed, {
-      handler,
+      handlers: this.callable(),
       limiter: [tables, authorizer, seed],
       isOn: props.deletionProtection ?? true,
       isByRole: props.invokeRole ?? false,
+      shared: this.shared,
     })
     nameForCommandLine(this)
     warnOfUpstreamAccount(this, props.upstream)
@@ -134,7 +112,11 @@ export class RateLimiter extends LimiterMetrics {
         warnOfMissingEndpoint(this, vpcOf(props))
         if (props.invokeRole && props.deletionProtection !== false)
           warnOfUnreachableGuard(this, { ...props, ...props.functionOptions })
-        return [...cachingAuthorizers(handler), ...tableMistakes(props), ...permissionMistakes(this, this.permissions)]
+        return [
+          ...cachingAuthorizers(this.callable()),
+          ...tableMistakes(props),
+          ...permissionMistakes(this, this.permissions + this.shared.length),
+        ]
       },
     })
   }
@@ -152,51 +134,36 @@ export class RateLimiter extends LimiterMetrics {
     api: RestApi | HttpApi | WebSocketApi,
     options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
   ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
-    if (api.node.tryFindChild('Sluice'))
-      throw new Error(`protect() must be called once per API, got ${api.node.path} again: name all methods in one call`)
-    const kind = kindOf(api)
-    checkApiPlace(api, Stack.of(this))
-    const apiId = 'restApiId' in api ? api.restApiId : api.apiId
-    if (options.as !== undefined) checkLabel(api, apiId, this.configTable, options.as)
-    const called = <T extends Protection>(name: string | undefined, protection: T) =>
-      this.called(options.as, apiId, name, protection)
-    switch (kind) {
-      case 'REST':
-        return called((api as RestApi).restApiName, new RestApiProtection(api as RestApi, this.access(), options))
-      case 'HTTP':
-        return called(
-          (api as HttpApi).httpApiName,
-          new HttpApiProtection(api as HttpApi, this.access(), { mapHeaders: !this.deniesInBackend, ...options }),
-        )
-      case 'WEBSOCKET':
-        return called(
-          (api as WebSocketApi).webSocketApiName,
-          new WebSocketApiProtection(api as WebSocketApi, this.access()),
-        )
-    }
+    return protectApi(this.protector(), api, options)
   }
 
-  /** Gives an API a label before its first request reaches the limiter. */
-  private called<T extends Protection>(
-    label: string | undefined,
-    id: string,
-    name: string | undefined,
-    protection: T,
-  ): T {
-    if (label === undefined) return protection
-    protection.authorizer.node.addDependency(labelApi(protection, this.seedFunction(), { id, name, label }))
-    return protection
+  private protector(): Protector {
+    const { configTable, props } = this
+    return {
+      deniesInBackend: props.denials === 'backend-429',
+      access: () => this.access(),
+      checkPlace: (api) => checkApiPlace(api, Stack.of(this)),
+      checkLabel: (api, id, label) => checkLabel(api, id, configTable, label),
+      label: (scope, api) => labelApi(scope, this.seedFunction(), api),
+    }
   }
 
   /** What stands behind the authorizer of an API. */
   private access(): ProtectingLimiter {
-    const { handler, seeds } = this
-    if (!this.props.invokeRole) this.permissions++
+    const { seeds, props, alias } = this
+    const handler = alias ?? this.handler
+    if (!props.invokeRole) this.permissions++
     else if (!this.invokeRole) {
-      this.invokeRole = invokeRoleFor(this, handler)
+      this.invokeRole = invokeRoleFor(this, this.callable())
       this.guard.node.addDependency(this.invokeRole) // or it would be deleted though the guard refuses
     }
-    return { handler, invokeRole: this.invokeRole, seeds }
+    const called = [...(alias ? [`alias ${props.release?.alias ?? 'live'}`] : []), ...(this.invokeRole ? ['role'] : [])]
+    return { handler, invokeRole: this.invokeRole, seeds, called }
+  }
+
+  /** The function, and its alias. */
+  private callable(): [IFunction, ...IFunction[]] {
+    return this.alias ? [this.handler, this.alias] : [this.handler]
   }
 
   /** The function for everything that is written at deployment, created on first use. */
@@ -214,12 +181,7 @@ export class RateLimiter extends LimiterMetrics {
    * @throws if the API is made in this app, or was passed before.
    */
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
-    if (api.node.tryFindChild('Sluice'))
-      throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
-    checkApiPlace(api, Stack.of(this))
-    if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
-    // its name is not known here
-    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.access(), options))
+    return attachToApi(this.protector(), api, options)
   }
 
   /**
@@ -231,6 +193,17 @@ export class RateLimiter extends LimiterMetrics {
    */
   grantSettle(fn: LambdaFunction): void {
     grantSettle(fn, this.stateTable, Stack.of(this))
+  }
+
+  /**
+   * Lets API Gateway call the authorizer for APIs of another account, or of all accounts of an organisation, whose
+   * stacks import the limiter by `RateLimiter.fromFunctionArn`. Nobody sees from here whether their APIs still call it:
+   * while it is shared, the deletion guard refuses.
+   *
+   * @throws ConfigError for what is no account or organisation, and for the limiter's own account.
+   */
+  shareWith(others: OtherAccounts): void {
+    this.shared.push(...permitOthers(this.alias ?? this.handler, others))
   }
 
   /**

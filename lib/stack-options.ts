@@ -3,7 +3,7 @@ import { Architecture } from 'aws-cdk-lib/aws-lambda'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Node } from 'constructs'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
-import type { RateLimiterProps } from './rate-limiter'
+import type { RateLimiterProps } from './rate-limiter-props'
 
 /** What `npx cdk deploy -c name=value` may say about the stack of this repository. */
 export interface SluiceStackOptions

@@ -52,7 +52,7 @@ export async function findFunction(
     )
   }
   const { FunctionArn, Environment } = await configurationOf(lookup, text)
-  const target = parseFunctionArn(FunctionArn ?? '')
+  const target = parseFunctionArn(withQualifier(FunctionArn ?? '', qualifierOf(text)))
   if (!target) throw new UserError(`function ${printed(text)} has an invalid ARN: ${printed(FunctionArn)}`)
   const account = /(\d{12}):function:/.exec(text)?.[1] ?? target.account
   if (account !== target.account) {
@@ -76,6 +76,16 @@ export async function findFunction(
     isPublic: Environment!.Variables!.SLUICE_AUTHENTICATION === 'none',
   }
 }
+
+/** The alias or version in a function's name or ARN; an empty text where there is none. */
+const qualifierOf = (text: string): string => /^(?:.*:function:)?[\w-]+:([\w$-]+)$/.exec(text)?.[1] ?? ''
+
+/**
+ * The ARN of what was asked for: an alias stays an alias, also where Lambda answers with the version behind it, or APIs
+ * would stay with that version.
+ */
+const withQualifier = (arn: string, qualifier: string): string =>
+  arn.replace(/(:function:[\w-]+)(?::[\w$-]+)?$/, (_, name: string) => (qualifier ? `${name}:${qualifier}` : name))
 
 /** As lambda/environment.ts reads it. */
 function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {

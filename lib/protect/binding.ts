@@ -24,6 +24,8 @@ export interface BindingProps {
   readonly before: readonly IConstruct[]
   /** Beside the routes, what wants a new deployment when it changes. */
   readonly contents: readonly unknown[]
+  /** How the authorizer calls the function, of which deployments are a copy, too. */
+  readonly called: readonly string[]
   /** Whether deployments of other stacks are the API's, too: not where only an id is known of it. */
   readonly isOfThisApp: boolean
 }
@@ -50,12 +52,13 @@ export class Binding {
     readonly props: BindingProps,
     private readonly onResource: (resource: CfnResource) => void = () => {},
   ) {
-    const { api, apiId, only, selection, authorizer, before, contents } = props
+    const { api, apiId, only, selection, authorizer, before, contents, called } = props
     this.selection = new Selection(only, selection)
     this.deployments = new Deployments([authorizer, ...before], () => [
       scope.node.addr,
       [...this.bound.values()].sort(),
       ...contents,
+      ...called,
     ])
     watchApi(api, apiId, (resource) => this.visit(resource))
     scope.node.addValidation({

@@ -11,6 +11,10 @@ export interface ProtectingLimiter {
   readonly handler: IFunction
   /** By which API Gateway calls the function. @default a permission for each authorizer */
   readonly invokeRole?: IRole
+  /** Whether API Gateway may call the function already, as the owner of its account has said. @default false */
+  readonly isPermitted?: boolean
+  /** Changes with how the function is called: a stage calls it as it was when the stage was deployed. */
+  readonly called: readonly string[]
   /** What a deployment writes for it to enforce: until then nothing is limited. */
   readonly seeds: readonly IConstruct[]
 }
@@ -29,7 +33,7 @@ export function functionUri(scope: Construct, handler: IFunction): string {
  */
 export function permitAuthorizer(
   scope: Construct,
-  { handler, invokeRole, seeds }: ProtectingLimiter,
+  { handler, invokeRole, isPermitted, seeds }: ProtectingLimiter,
   apiId: string,
   authorizer: CfnRestAuthorizer | CfnHttpAuthorizer,
 ): IConstruct[] {
@@ -39,6 +43,7 @@ export function permitAuthorizer(
     else (authorizer as CfnHttpAuthorizer).authorizerCredentialsArn = invokeRole.roleArn
     return [invokeRole, ...seeds]
   }
+  if (isPermitted) return [...seeds]
   handler.addPermission('Permission', {
     scope,
     principal: new ServicePrincipal('apigateway.amazonaws.com'),

@@ -65,6 +65,7 @@ export class HttpApiProtection extends Construct {
         selection: options,
         before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
         contents: mapHeaders ? [mapStatuses] : [],
+        called: limiter.called,
         isOfThisApp: true,
       },
       (resource) => {

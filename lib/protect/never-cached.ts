@@ -1,18 +1,22 @@
 import { Stack } from 'aws-cdk-lib'
 import { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
 import { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
-import type { CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { CfnAlias, CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { IConstruct } from 'constructs'
 import { isResource } from './is-resource'
 
 /**
- * Reports every authorizer of the app that calls this function and caches its answers. `protect()` creates none, but a
- * hand-made authorizer caches for five minutes by default.
+ * Reports every authorizer of the app that calls this function or one of these aliases of it, and caches its answers.
+ * `protect()` creates none, but a hand-made authorizer caches for five minutes by default.
  */
-export function cachingAuthorizers(handler: IFunction): string[] {
-  const id = Stack.of(handler).getLogicalId(handler.node.defaultChild as CfnFunction)
+export function cachingAuthorizers([handler, ...aliases]: readonly [IFunction, ...IFunction[]]): string[] {
+  const ids = [handler, ...aliases].map((one) =>
+    Stack.of(one).getLogicalId(one.node.defaultChild as CfnFunction | CfnAlias),
+  )
   return handler.node.root.node.findAll().flatMap((node) => {
-    if (!isAuthorizer(node) || !JSON.stringify(Stack.of(node).resolve(node.authorizerUri) ?? '').includes(id)) return []
+    if (!isAuthorizer(node)) return []
+    const uri = JSON.stringify(Stack.of(node).resolve(node.authorizerUri) ?? '')
+    if (!ids.some((id) => uri.includes(id))) return []
     const ttl = node.authorizerResultTtlInSeconds ?? (isWebSocket(node) ? 0 : 300)
     if (ttl === 0) return []
     return [

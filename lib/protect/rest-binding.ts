@@ -53,6 +53,7 @@ export function bindRestApi(
       selection,
       before: [...(response ? [response] : []), ...permission],
       contents: [response && ACCESS_DENIED],
+      called: limiter.called,
       isOfThisApp,
     },
     (resource) => {

@@ -40,6 +40,7 @@ export class WebSocketApiProtection extends Construct {
         isCandidate: (name) => name === CONNECT,
         before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
         contents: [],
+        called: limiter.called,
         isOfThisApp: true,
       },
       (resource) => stages.visit(resource),

@@ -2,7 +2,7 @@ import { CustomResource, Lazy, Stack } from 'aws-cdk-lib'
 import { CfnRestApi, CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
 import { CfnApi, CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import { CfnPermission, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
+import { CfnPermission, type IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct, IConstruct } from 'constructs'
 import { isResource } from '../protect/is-resource'
 import { acknowledgeWildcards } from './acknowledge-wildcards'
@@ -14,20 +14,26 @@ export interface DeletionGuardOptions {
    * Whether CloudFormation refuses to delete the stack while APIs that are not of this stack call the limiter: those of
    * `sluice attach`, and those that another stack or somebody's hand has given a permission, also to an alias or a
    * version. With `invokeRole` all authorizers of the account and Region are looked at; without it, an API that calls
-   * by a role of somebody's own is not seen. Without the limiter every request to them would fail. To delete it all the
-   * same, deploy `false` first.
+   * by a role of somebody's own is not seen. It also refuses while the limiter is shared with other accounts, whose
+   * APIs nobody sees from here. Without the limiter every request to them would fail. To delete it all the same, deploy
+   * `false` first.
    * @default true
    */
   readonly deletionProtection?: boolean
 }
 
+type Callable = readonly [IFunction, ...IFunction[]]
+
 /** What a guard looks after. */
 interface GuardProps {
-  readonly handler: LambdaFunction
+  /** The function, and its alias where it has one. */
+  readonly handlers: Callable
   /** What is deleted after the guard. */
   readonly limiter: readonly IConstruct[]
   /** Whether it refuses. */
   readonly isOn: boolean
+  /** Others who may call it, whose APIs cannot be seen from here; it grows until the synth. */
+  readonly shared: readonly string[]
   /** Whether APIs call the function by a role, of which its policies say nothing. */
   readonly isByRole: boolean
 }
@@ -40,9 +46,9 @@ interface GuardProps {
 export function guardDeletion(
   scope: Construct,
   seed: SeedFunction,
-  { handler, limiter, isOn, isByRole }: GuardProps,
+  { handlers, limiter, isOn, isByRole, shared }: GuardProps,
 ): CustomResource {
-  const { functionArn } = handler
+  const { functionArn } = handlers[0]
   grant(seed, ['lambda:GetPolicy', 'lambda:ListAliases', 'lambda:ListVersionsByFunction'], [functionArn])
   grant(seed, ['lambda:GetPolicy'], [`${functionArn}:*`]) // of aliases and versions
   if (isByRole) {
@@ -63,10 +69,11 @@ export function guardDeletion(
         FunctionArn: functionArn,
         Refuse: isOn ? 'true' : 'false',
         // What this stack itself has ends with it.
-        Own: Lazy.list({ produce: () => permissionsOf(handler) }, { omitEmpty: true }),
+        Own: Lazy.list({ produce: () => permissionsOf(handlers) }, { omitEmpty: true }),
+        SharedWith: Lazy.list({ produce: () => [...shared] }, { omitEmpty: true }),
         ...(isByRole && {
           ByRole: 'true',
-          OwnCallers: Lazy.list({ produce: () => callersOf(handler) }, { omitEmpty: true }),
+          OwnCallers: Lazy.list({ produce: () => callersOf(handlers) }, { omitEmpty: true }),
         }),
       },
     },
@@ -80,11 +87,14 @@ function grant(seed: SeedFunction, actions: string[], resources: string[]): void
   acknowledgeWildcards(seed, resources, 'who calls the limiter is known by looking at everything that could')
 }
 
-/** Source ARNs of all permissions to call a function that its own stack makes, and the stacks nested in that. */
-function permissionsOf(handler: LambdaFunction): string[] {
-  const name = textOf(handler, handler.functionArn)
-  return inStackOf<CfnPermission>(handler, CfnPermission.CFN_RESOURCE_TYPE_NAME).flatMap((permission) =>
-    permission.sourceArn !== undefined && textOf(permission, permission.functionName) === name
+/**
+ * Source ARNs of all permissions to call a function or its alias that its own stack makes, and the stacks nested in
+ * that.
+ */
+function permissionsOf(handlers: Callable): string[] {
+  const names = namesOf(handlers)
+  return inStackOf<CfnPermission>(handlers[0], CfnPermission.CFN_RESOURCE_TYPE_NAME).flatMap((permission) =>
+    permission.sourceArn !== undefined && names.includes(textOf(permission, permission.functionName))
       ? [permission.sourceArn]
       : [],
   )
@@ -94,8 +104,9 @@ function permissionsOf(handler: LambdaFunction): string[] {
  * The authorizers of a function's stack that call it, `apiId/authorizerId`, and the ids of its APIs that are made from
  * documents, which have authorizers of their own.
  */
-function callersOf(handler: LambdaFunction): string[] {
-  const name = textOf(handler, handler.functionArn)
+function callersOf(handlers: Callable): string[] {
+  const [handler] = handlers
+  const names = namesOf(handlers)
   const authorizers = [CfnRestAuthorizer, CfnHttpAuthorizer].flatMap(({ CFN_RESOURCE_TYPE_NAME: type }) =>
     inStackOf<CfnRestAuthorizer | CfnHttpAuthorizer>(handler, type),
   )
@@ -104,11 +115,13 @@ function callersOf(handler: LambdaFunction): string[] {
   )
   return [
     ...authorizers
-      .filter((one) => textOf(one, one.authorizerUri ?? '').includes(name))
+      .filter((one) => names.some((name) => textOf(one, one.authorizerUri ?? '').includes(name)))
       .map((one) => `${'restApiId' in one ? one.restApiId : one.apiId}/${one.ref}`),
     ...apis.filter(({ body, bodyS3Location }) => body ?? bodyS3Location).map(({ ref }) => ref),
   ]
 }
+
+const namesOf = (handlers: Callable): string[] => handlers.map((one) => textOf(one, one.functionArn))
 
 const inStackOf = <T extends IConstruct>(of: IConstruct, type: string): T[] =>
   Stack.of(of)

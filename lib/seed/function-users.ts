@@ -24,6 +24,8 @@ export interface Guarded {
   readonly Own?: readonly string[]
   /** APIs of the stack, and `apiId/authorizerId` of its authorizers at other APIs; only with an invoke role. */
   readonly OwnCallers?: readonly string[]
+  /** Others with whom the limiter is shared: accounts, organisations, or APIs of accounts. */
+  readonly SharedWith?: readonly string[]
   /** Whether API Gateway calls by a role, of which the function's policies say nothing. */
   readonly ByRole?: string
 }
@@ -113,14 +115,20 @@ export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise
       cause: error,
     })
   })
-  if (users.length === 0) return
+  const { SharedWith: shared = [] } = guarded
+  if (users.length + shared.length === 0) return
   const apis = (attached: boolean) => [
     ...new Set(users.filter(({ isAttached }) => isAttached === attached).map(({ apiId, name }) => apiId ?? name)),
   ]
   const [attached, others] = [apis(true), apis(false)]
   throw new Error(
     [
-      'the limiter is in use, and without it every request to these APIs would fail.',
+      `${users.length > 0 ? 'the limiter is in use' : 'the limiter may be in use'}, and without it every request to these APIs would fail.`,
+      ...(shared.length > 0
+        ? [
+            `Shared with ${shared.join(', ')}, whose APIs cannot be seen from here: release them there, then deploy without shareWith().`,
+          ]
+        : []),
       ...(attached.length > 0 ? [`Run sluice detach for: ${attached.join(', ')}.`] : []),
       ...(others.length > 0
         ? [

@@ -58,6 +58,19 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(await status(id)).toEqual([])
   })
 
+  it.each([`${FUNCTION}:live`, 'sluice-authorizer:live'])('calls an alias where one is named: %s', async (name) => {
+    const before = aws.dump()
+    expect((await attach(id, '--function', name)).out).toContain(`function ${FUNCTION}:live\n`)
+    for (const key of open) {
+      expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
+      expect(aws[kind].served('prod', key).uri).toContain(`/functions/${FUNCTION}:live/invocations`)
+    }
+    expect(aws.permitted).toEqual([`${FUNCTION}:live`])
+    expect(await status(id)).toEqual([])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
   it('is byte for byte the same after attach and detach, and the journal is empty', async () => {
     const before = aws.dump()
     await attach(id, ...everything)

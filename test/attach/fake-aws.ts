@@ -29,6 +29,8 @@ export class FakeAws {
   readonly http = new FakeHttp()
   readonly webSocket = new FakeHttp(WEB_SOCKET_API)
   readonly statements = new Map<string, string>()
+  /** What statements were added to: the function, or an alias of it. */
+  readonly permitted: string[] = []
   readonly table = new Map<string, Record<string, { S: string }>>()
   /** Stack outputs. */
   outputs: Record<string, string> = { AuthorizerFunctionArn: FUNCTION }
@@ -153,15 +155,16 @@ export class FakeAws {
 
   private lambda(name: string, input: Input): unknown {
     const id = String(input.StatementId)
-    const named = String(input.FunctionName)
+    // Lambda takes an alias behind each name of a function
+    const [, named = '', alias] = /^(.*?)(?::(live))?$/.exec(String(input.FunctionName)) ?? []
     const [arn, other] = [...this.otherFunctions].find(([arn]) => arn === named || arn.endsWith(`:${named}`)) ?? []
     if (other && name === 'GetFunctionConfiguration') return { FunctionArn: arn, Environment: { Variables: other } }
-    if (this.isFunctionGone || !String(input.FunctionName).endsWith('sluice-authorizer'))
+    if (this.isFunctionGone || !named.endsWith('sluice-authorizer'))
       throw failure('ResourceNotFoundException', 404, 'Function not found')
     switch (name) {
       case 'GetFunctionConfiguration':
         return {
-          FunctionArn: FUNCTION.replace('sluice-authorizer', String(input.FunctionName).split(':').at(-1)!),
+          FunctionArn: `${FUNCTION.replace('sluice-authorizer', named.split(':').at(-1)!)}${alias ? ':7' : ''}`,
           Environment: { Variables: this.environment },
         }
       case 'GetPolicy':
@@ -172,6 +175,7 @@ export class FakeAws {
         if (this.statements.has(id))
           throw failure('ResourceConflictException', 409, 'The statement id provided already exists')
         this.statements.set(id, String(input.SourceArn))
+        this.permitted.push(String(input.FunctionName))
         return {}
       case 'RemovePermission':
         if (!this.statements.delete(id)) throw failure('ResourceNotFoundException', 404, 'Statement not found')

@@ -28,6 +28,8 @@ export interface MiniStack {
   readonly env: Readonly<Record<string, string>>
   /** Runs the CDK's command line in a folder, and returns what it printed. */
   cdk(cwd: string, ...args: string[]): Promise<string>
+  /** The same as another account, which its 12 digits as an access key make. */
+  cdkAs(account: string, cwd: string, ...args: string[]): Promise<string>
   /** Sends a request to a deployed API, by the URL that AWS would have given it. */
   send(
     url: string,
@@ -74,9 +76,11 @@ export async function startMiniStack(): Promise<MiniStack> {
   const ministack: MiniStack = {
     env,
 
-    async cdk(cwd, ...args) {
+    cdk: (cwd, ...args) => ministack.cdkAs(env.AWS_ACCESS_KEY_ID, cwd, ...args),
+
+    async cdkAs(AWS_ACCESS_KEY_ID, cwd, ...args) {
       const cli = join(ROOT, 'node_modules', 'aws-cdk', 'bin', 'cdk')
-      const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 }
+      const options = { cwd, env: { ...process.env, ...env, AWS_ACCESS_KEY_ID }, maxBuffer: 64 * 2 ** 20 }
       const flags = ['--ci', '--no-notices', '--no-color']
       try {
         return (await promisify(execFile)(process.execPath, [cli, ...args, ...flags], options)).stdout

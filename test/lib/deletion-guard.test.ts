@@ -240,6 +240,22 @@ describe('the deletion guard, asked by CloudFormation', () => {
     )
   })
 
+  it('refuses to go while it is shared with other accounts, whose APIs it cannot see', async () => {
+    const SharedWith = ['account 222222222222', 'organization o-a1b2c3d4e5']
+    withStatements(OWN)
+    expect(await ask('Delete', 'true', 'Guard-seed', { SharedWith })).toMatchObject({
+      Status: 'FAILED',
+      Reason:
+        'the limiter may be in use, and without it every request to these APIs would fail. Shared with account 222222222222, organization o-a1b2c3d4e5, ' +
+        'whose APIs cannot be seen from here: release them there, then deploy without shareWith(). ' +
+        'To delete the limiter all the same, deploy it with deletionProtection: false first.',
+    })
+    withStatements(ATTACHED)
+    const { Reason } = await ask('Delete', 'true', 'Guard-seed', { SharedWith })
+    expect(Reason).toMatch(/^the limiter is in use, .*Shared with account.*Run sluice detach for: a1b2c3d4e5/)
+    expect((await ask('Delete', 'false', 'Guard-seed', { SharedWith })).Status).toBe('SUCCESS')
+  })
+
   it.each([
     ['nothing is permitted', () => withStatements()],
     ['only APIs of the stack are permitted', () => withStatements(OWN)],

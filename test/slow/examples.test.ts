@@ -121,6 +121,27 @@ describe("a stranger's apps, with the package from its tarball", () => {
     await aws.cdk(join(home, 'llm-gateway'), 'destroy', '--force', '--app', 'cdk.out')
   })
 
+  // MiniStack looks for an authorizer's function in the API's account only, so no request can be sent here.
+  test('several-accounts: both accounts take their stacks, which fit each other, and cfn-lint finds nothing', async () => {
+    const folder = join(home, 'several-accounts')
+    for (const [account, app] of [
+      ['111111111111', 'limiter'],
+      ['222222222222', 'shop'],
+    ] as const) {
+      const command = ['--app', `node ${app}.mjs`, '--output', `${app}.out`]
+      await aws.cdkAs(account, folder, 'bootstrap', `aws://${account}/us-east-1`, ...command)
+      await aws.cdkAs(account, folder, 'deploy', '--require-approval', 'never', ...command)
+    }
+    const templates = ['limiter.out/Limiter.template.json', 'shop.out/Shop.template.json']
+    const [limiter, shop] = templates.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')).Resources)
+    const of = (resources: object, type: string) => Object.values(resources).filter(({ Type }) => Type === type)
+    const [permission] = of(limiter, 'AWS::Lambda::Permission')
+    expect(JSON.stringify(permission.Properties.SourceArn)).toContain(':222222222222:*/authorizers/*')
+    const [authorizer] = of(shop, 'AWS::ApiGateway::Authorizer')
+    expect(JSON.stringify(authorizer.Properties.AuthorizerUri)).toContain(':111111111111:function:rate-limiter:live/')
+    await run(folder, join(MINISTACK, 'cfn-lint'), ['--ignore-checks', 'W3005', '--', ...templates])
+  })
+
   test.each(APPS)('%s: cfn-lint finds nothing in the template that was deployed', async (example) => {
     const folder = join(home, example)
     const templates = readdirSync(join(folder, 'cdk.out')).filter((name) => name.endsWith('.template.json'))

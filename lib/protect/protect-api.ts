@@ -1,0 +1,97 @@
+import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import type { Construct } from 'constructs'
+import { kindOf } from './api-kind'
+import type { ProtectingLimiter } from './call-permission'
+import { HttpApiProtection, type ProtectHttpApiOptions } from './http-api'
+import { type AttachToOptions, ImportedRestApiProtection } from './imported-rest-api'
+import { type ProtectRestApiOptions, RestApiProtection } from './rest-api'
+import { WebSocketApiProtection } from './websocket-api'
+
+/** An API as its label is written. */
+interface LabelledApi {
+  readonly id: string
+  /** Undefined where it is not known here. */
+  readonly name: string | undefined
+  readonly label: string
+}
+
+/** A limiter that stands before APIs: one of this app, or one that another account shares. */
+export interface Protector {
+  /** Whether backends answer what is over a limit. */
+  readonly deniesInBackend: boolean
+  /** What stands behind the authorizer of one more API. */
+  access(): ProtectingLimiter
+  /** @throws ConfigError for an API that it cannot stand before. */
+  checkPlace(api: Construct): void
+  /** @throws ConfigError for a label that it cannot give. */
+  checkLabel(api: Construct, apiId: string, label: string): void
+  /** Writes a label; what stands in front of the API waits for it. */
+  label(scope: Construct, api: LabelledApi): Construct
+}
+
+/** What stands in front of an API. */
+type Protection = Construct & { readonly authorizer: Construct }
+
+/** Limits every request to an API of this app, see `RateLimiter.protect`. */
+export function protectApi(
+  protector: Protector,
+  api: RestApi | HttpApi | WebSocketApi,
+  options: ProtectRestApiOptions & ProtectHttpApiOptions,
+): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
+  if (api.node.tryFindChild('Sluice'))
+    throw new Error(`protect() must be called once per API, got ${api.node.path} again: name all methods in one call`)
+  const kind = kindOf(api)
+  const id = 'restApiId' in api ? api.restApiId : api.apiId
+  check(protector, api, id, options.as)
+  const labelled = <T extends Protection>(name: string | undefined, protection: T) =>
+    labelledBy(protector, options.as, { id, name }, protection)
+  switch (kind) {
+    case 'REST':
+      return labelled((api as RestApi).restApiName, new RestApiProtection(api as RestApi, protector.access(), options))
+    case 'HTTP':
+      return labelled(
+        (api as HttpApi).httpApiName,
+        new HttpApiProtection(api as HttpApi, protector.access(), {
+          mapHeaders: !protector.deniesInBackend,
+          ...options,
+        }),
+      )
+    case 'WEBSOCKET':
+      return labelled(
+        (api as WebSocketApi).webSocketApiName,
+        new WebSocketApiProtection(api as WebSocketApi, protector.access()),
+      )
+  }
+}
+
+/** Prepares an imported REST API, see `RateLimiter.attachTo`. */
+export function attachToApi(protector: Protector, api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
+  if (api.node.tryFindChild('Sluice'))
+    throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
+  const id = api.restApiId
+  check(protector, api, id, options.as)
+  const name = undefined // not known here
+  return labelledBy(
+    protector,
+    options.as,
+    { id, name },
+    new ImportedRestApiProtection(api, protector.access(), options),
+  )
+}
+
+function check(protector: Protector, api: Construct, id: string, label: string | undefined): void {
+  protector.checkPlace(api)
+  if (label !== undefined) protector.checkLabel(api, id, label)
+}
+
+/** Gives an API a label before its first request reaches the limiter. */
+function labelledBy<T extends Protection>(
+  protector: Protector,
+  label: string | undefined,
+  api: Omit<LabelledApi, 'label'>,
+  protection: T,
+): T {
+  if (label !== undefined) protection.authorizer.node.addDependency(protector.label(protection, { ...api, label }))
+  return protection
+}

@@ -1,0 +1,54 @@
+import type { RegionShares } from '../provisioning/region-shares'
+import type { AuthorizerFunctionOptions } from './authorizer-options'
+import type { IdentitySource } from './identity'
+import type { LimiterTablesOptions } from './limiter-tables'
+import type { DeletionGuardOptions } from './seed/deletion-guard'
+import type { TiersInCode } from './tiers-in-code'
+
+/** What a `RateLimiter` is made with; every prop has a default. */
+export interface RateLimiterProps
+  extends LimiterTablesOptions,
+    AuthorizerFunctionOptions,
+    DeletionGuardOptions,
+    TiersInCode {
+  /**
+   * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
+   * synth. Later edits of operators in the table are kept, unless `seed` says otherwise.
+   *
+   * @default `tiers`; without either, nothing is limited until the config table has some
+   */
+  readonly tiersFile?: string
+  /**
+   * What a deployment that changes the tiers does with edits that others made in the table. `keep-edits`: they stay,
+   * and so do items that are no longer in the code. `authoritative`: the tiers, routes, global policies and settings of
+   * the table become those of the code; what that undid is in the output `…Undone` and, whole, in the seed function's
+   * log. A tier that clients still have is not removed: the deployment fails. Clients, blocks, labels and the switch
+   * are never touched.
+   *
+   * @default 'keep-edits'
+   */
+  readonly seed?: 'keep-edits' | 'authoritative'
+  /**
+   * The sources of identity, in order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies. An error
+   * fails the synth. They are seeded into the item `settings`, together with the settings of the tiers file, which then
+   * must not have `identity`.
+   *
+   * @default the tiers file's identity; without it API keys, then addresses
+   */
+  readonly identity?: IdentitySource | readonly IdentitySource[]
+  /**
+   * How much of each limit of `tiersFile` or `tiers` the stack's Region has, where limiters of several Regions share
+   * the limits: in percent by the Region's name, 100 together. The parts of a limit are together exactly the limit.
+   *
+   * @default whole limits
+   */
+  readonly regionShares?: RegionShares
+  /**
+   * Whether API Gateway calls the function by a role that all APIs of the limiter share, where each has a permission
+   * otherwise. Lambda takes 20 KB of permissions, about 50 APIs. Who may pass this role (`iam:PassRole`) to an
+   * authorizer can have it call the function.
+   *
+   * @default false; the synth warns of more than 40 APIs
+   */
+  readonly invokeRole?: boolean
+}
