@@ -1,21 +1,7 @@
-import { tierKey } from '../../lambda/config-table/items/config-items'
-import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
+import { inWritingOrder } from '../../provisioning/change-order'
 import { MOST_ITEMS } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { readPolicySet } from './read-policy-set'
-
-/** An item is added before items that refer to it, and deleted after them. */
-const RANKS = [
-  'add tier',
-  'change tier',
-  'add route',
-  'change route',
-  'add global',
-  'change global',
-  'add settings',
-  'change settings',
-]
-const LAST_RANKS = ['remove settings', 'remove global', 'remove route', 'remove tier']
 
 /** Changes in an order in which the configuration is valid after each batch. */
 export interface SafeOrder {
@@ -39,7 +25,7 @@ export function safeOrder(
   const now = new Map(items.map((item) => [item.sk, item]))
   const isSafe = (batch: readonly Change[]) =>
     readPolicySet([...applied(now, batch).values()]).issues.every(({ message }) => allowed.has(message))
-  let left = [...changes].sort((a, b) => rank(a) - rank(b) || (a.sk < b.sk ? -1 : 1))
+  let left = inWritingOrder(changes)
   const batches: Change[][] = []
   while (left.length > 0) {
     const batch = longestPrefix(left, (some) => fits(some) && isSafe(some)) ?? firstAlone(left)
@@ -79,11 +65,4 @@ export function applied(
 function apply(items: Map<string, PolicySetItem>, { sk, after }: Change): void {
   if (after) items.set(sk, after)
   else items.delete(sk)
-}
-
-function rank({ kind, sk }: Change): number {
-  if (kind === 'add' && sk === tierKey(ANONYMOUS).sk) return -1 // without it nothing is valid
-  const name = `${kind} ${sk.split(/#| @/, 1)[0]}`
-  const last = LAST_RANKS.indexOf(name)
-  return last < 0 ? RANKS.indexOf(name) : RANKS.length + last
 }

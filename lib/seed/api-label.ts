@@ -1,10 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
 import { type ItemKey, readPartition, type StoredItem, withNumbers, withoutItemKey } from '../../provisioning/documents'
-import { type GuardedWrite, WriteConflictError, writeTogether } from '../../provisioning/guarded-writes'
+import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
+import { retried, write } from './retried'
 import { SEED_PARTITION } from './seed-partition'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -36,10 +36,6 @@ interface Note extends PolicySetItem {
 }
 
 const noteKey = (id: string) => ({ pk: SEED_PARTITION, sk: apiKey(id).sk })
-
-/** Several resources may write labels at the same time, such as for all APIs of an app: each tries for a minute. */
-const MAX_WAIT_MS = 60_000
-const PAUSE_MS = 400
 
 /** The labels in the config table, read in an order that makes a conditional write fail if one is given meanwhile. */
 async function read(documents: DynamoDBDocumentClient, table: string) {
@@ -164,21 +160,3 @@ export async function takeLabel(
 const stackOf = (owner: string): string => owner.split(' ', 1)[0]!
 
 const hashOf = (fields: Fields): string => contentHash(withNumbers(fields) as Fields)
-
-/** Writes all of it, or nothing if an item is no longer what it was. */
-async function write(documents: DynamoDBDocumentClient, table: string, writes: readonly GuardedWrite[]): Promise<void> {
-  if (!(await writeTogether(documents, table, writes))) throw new Error('labels need a DynamoDB with transactions')
-}
-
-/** Starts again from the reading when somebody else wrote in between. */
-async function retried<T>(work: () => Promise<T>): Promise<T> {
-  const until = Date.now() + MAX_WAIT_MS
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof WriteConflictError) || Date.now() > until) throw error
-      await pause(Math.random() * PAUSE_MS)
-    }
-  }
-}

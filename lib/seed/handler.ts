@@ -5,7 +5,9 @@ import { apiKey } from '../../lambda/config-table/items/config-items'
 import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
+import { releaseAuthority } from './authority'
 import { type Guarded, refuseWhileUsed } from './function-users'
+import { seedCode } from './seed-code'
 import { seedHmacKey, seedItems } from './seed-items'
 
 /**
@@ -23,6 +25,8 @@ export interface SeedRequest {
     readonly TableName: string
     /** Of tiers: items as JSON texts, since CloudFormation makes texts of numbers. */
     readonly Items?: readonly string[]
+    /** Of tiers: whether edits of others are undone. @default they are kept */
+    readonly Seed?: string
     /** Of an API's label. */
     readonly Api?: { readonly Id: string; readonly Name?: string; readonly Label: string }
     /** Of a deletion guard. */
@@ -50,10 +54,10 @@ export async function handler(event: SeedRequest): Promise<void> {
   const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
   const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
-    const report = await patiently(() => (Guard ? guard(event, Guard) : Api ? label(event, Api) : tiers(event)))
-    if (report)
-      console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
-    await respond(event, id, 'SUCCESS', { Data: Api || Guard ? {} : { Kept: keptOf(report ?? {}) } })
+    const done = await patiently(() => (Guard ? guard(event, Guard) : Api ? label(event, Api) : tiers(event)))
+    if (done)
+      console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, ...done }))
+    await respond(event, id, 'SUCCESS', { Data: Api || Guard ? {} : outputsOf(done) })
   } catch (error) {
     console.error(error)
     const text = error instanceof Error ? error.message : String(error)
@@ -62,16 +66,43 @@ export async function handler(event: SeedRequest): Promise<void> {
   }
 }
 
+/** What was done, as it is logged. */
+interface Done {
+  readonly report: Readonly<Record<string, string>>
+  /** Edits of others that were undone: the first of them, and how many in all. */
+  readonly undone?: readonly string[]
+  readonly undoneCount?: number
+}
+
 async function tiers({
   RequestType,
-  ResourceProperties: { TableName, Items = [] },
-}: SeedRequest): Promise<object | undefined> {
-  if (RequestType === 'Delete') return undefined
+  StackId,
+  LogicalResourceId,
+  RequestId: request,
+  ResourceProperties: { TableName, Items = [], Seed },
+}: SeedRequest): Promise<Done | undefined> {
+  const deployment = { request, owner: `${StackId} ${LogicalResourceId}` }
+  if (RequestType === 'Delete') {
+    if (Seed) await unlessTableIsGone(() => releaseAuthority(documents, TableName, deployment, true))
+    return undefined
+  }
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
   // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
   // that nobody is counted without it.
   if (RequestType === 'Create') await seedHmacKey(documents, TableName)
-  return seedItems(documents, TableName, items)
+  if (Seed === 'authoritative')
+    return seedCode(documents, TableName, deployment, items, (line) => console.info(JSON.stringify(line)))
+  await releaseAuthority(documents, TableName, deployment, false)
+  return { report: await seedItems(documents, TableName, items) }
+}
+
+async function unlessTableIsGone<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if ((error as Error).name !== 'ResourceNotFoundException') throw error
+    return undefined
+  }
 }
 
 /** Nothing is done until it is deleted: then, and where its creation failed, only what is not in use may go. */
@@ -86,43 +117,37 @@ async function guard(
 /** An answer has at most 4096 bytes, and the log has all of it. */
 const MOST_KEPT = 1000
 
-/** What differs from the file and was kept, by sort key: `tier#free, route#GET /a`. An output must not be empty. */
-function keptOf(report: object): string {
+/** What differs from the file and was kept, and what was undone: `tier#free, route#GET /a`. */
+function outputsOf(done: Done | undefined): Readonly<Record<'Kept' | 'Undone', string>> {
+  const { report = {}, undone = [], undoneCount = 0 } = done ?? {}
   const kept = Object.entries(report).flatMap(([item, result]) => (result === 'kept' ? [item] : []))
-  const all = kept.join(', ')
-  if (all.length <= MOST_KEPT) return all || 'none'
-  const first = all.slice(0, MOST_KEPT).replace(/, [^,]*$/, '')
-  return `${first}, … (${kept.length} in all, see the log)`
+  return { Kept: listOf(kept, kept.length), Undone: listOf(undone, undoneCount) }
+}
+
+/** An output must not be empty. */
+function listOf(some: readonly string[], count: number): string {
+  const all = some.join(', ')
+  if (all.length <= MOST_KEPT && some.length === count) return all || 'none'
+  const first = all.length <= MOST_KEPT ? all : all.slice(0, MOST_KEPT).replace(/, [^,]*$/, '')
+  return `${first}, … (${count} in all, see the log)`
 }
 
 /** The physical id is the item's key, so that CloudFormation deletes the label of an API that was replaced. */
 async function label(
   { RequestType, StackId, LogicalResourceId, PhysicalResourceId = '', ResourceProperties: { TableName } }: SeedRequest,
   { Id: id, Name: name, Label }: NonNullable<SeedRequest['ResourceProperties']['Api']>,
-): Promise<object> {
+): Promise<Done> {
   const owner = `${StackId} ${LogicalResourceId}`
   const prefix = apiKey('').sk
   // CloudFormation makes one up where it had no answer
   const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
-    return {
-      [id]: await giveLabel(documents, TableName, {
-        id,
-        name,
-        label: Label,
-        owner,
-        replaced,
-        isNew: RequestType === 'Create',
-      }),
-    }
+    const asked = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
+    return { report: { [id]: await giveLabel(documents, TableName, asked) } }
   }
-  try {
-    return { [known]: await takeLabel(documents, TableName, known, owner) }
-  } catch (error) {
-    if ((error as Error).name !== 'ResourceNotFoundException') throw error
-    return { [known]: 'gone with its table' }
-  }
+  const taken = await unlessTableIsGone(() => takeLabel(documents, TableName, known, owner))
+  return { report: { [known]: taken ?? 'gone with its table' } }
 }
 
 async function patiently<T>(seed: () => Promise<T>): Promise<T> {

@@ -72,6 +72,21 @@ export class SeedFunction extends Construct {
     configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
   }
 
+  /** Lets it read whose tier is which, of all clients, and no other attribute of any item. */
+  grantReadingOfTiers(): void {
+    this.handler.addToRolePolicy(
+      new PolicyStatement({
+        actions: ['dynamodb:Scan'],
+        resources: [this.configTable.tableArn],
+        conditions: {
+          'ForAllValues:StringEquals': { 'dynamodb:Attributes': ['pk', 'sk', 'id', 'tier'] },
+          StringEquals: { 'dynamodb:Select': 'SPECIFIC_ATTRIBUTES' },
+          Null: { 'dynamodb:Attributes': 'false' }, // ForAllValues holds where there is none, too
+        },
+      }),
+    )
+  }
+
   /**
    * Lets it do something to items of these partitions; clients, and whatever else the table holds, stay out of its
    * reach.

@@ -21,6 +21,11 @@ export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authent
    */
   readonly tiersFile?: string
   /**
+   * Whether edits of others are undone by a deployment that changes the tiers.
+   * @default 'keep-edits'
+   */
+  readonly seed?: 'keep-edits' | 'authoritative'
+  /**
    * Who says who is asking.
    * @default what the file says
    */
@@ -42,11 +47,17 @@ const MOST_CHARACTERS = 200_000
  * it does not exist or nobody edited it since the last deployment. Edits of operators and items that are no longer in
  * the file are kept, also when the stack is deleted.
  *
+ * With authority, the table is made what the file says, and what others have edited is undone; clients, blocks, labels
+ * and the switch stay out of its reach.
+ *
  * The first deployment creates the secret under which subjects are stored, unless the table is already in use.
  */
 export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomResource {
   const items = itemsFrom(seed, props)
-  seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
+  const isAuthoritative = props.seed === 'authoritative'
+  const removing = isAuthoritative ? ['dynamodb:DeleteItem'] : []
+  seed.grant(['dynamodb:Query', 'dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION)
+  if (isAuthoritative) seed.grantReadingOfTiers()
   // it may write the secret under which subjects are stored, and not read it
   seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
   const resource = new CustomResource(seed, 'Items', {
@@ -56,8 +67,9 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
     properties: {
       TableName: seed.configTable.tableName,
       Items: items.map((item) => Stack.of(seed).toJsonString(item)),
+      ...(isAuthoritative && { Seed: 'authoritative' }),
       // Asked for here, so that a resource of an older version is updated once and answers with it.
-      Reports: ['Kept'],
+      Reports: isAuthoritative ? ['Kept', 'Undone'] : ['Kept'],
     },
   })
   resource.node.addDependency(seed.role)
@@ -65,6 +77,12 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
     description: 'items of the config table that differ from the tiers file and were kept',
     value: resource.getAttString('Kept'),
   })
+  if (isAuthoritative)
+    new CfnOutput(seed, 'Undone', {
+      description:
+        'edits of the config table that the last change of the code undid; the log of the seed has them whole',
+      value: resource.getAttString('Undone'),
+    })
   return resource
 }
 

@@ -155,16 +155,16 @@ describe('what a deployment writes into the config table', () => {
         RequestId: 'request',
         LogicalResourceId: 'Tiers',
         PhysicalResourceId: 'Tiers-seed',
-        Data: { Kept: 'none' },
+        Data: { Kept: 'none', Undone: 'none' },
       })
       expect(await get(tierKey('free'))).toEqual(tier('free', 3))
     })
 
     it('tells what differs from the file and was kept, in an answer that CloudFormation takes', async () => {
       await put(tier('free', 9))
-      expect((await ask('Create')).Data).toEqual({ Kept: 'tier#free' })
-      expect((await ask('Update')).Data).toEqual({ Kept: 'tier#free' })
-      expect((await ask('Delete')).Data).toEqual({ Kept: 'none' })
+      expect((await ask('Create')).Data).toEqual({ Kept: 'tier#free', Undone: 'none' })
+      expect((await ask('Update')).Data).toEqual({ Kept: 'tier#free', Undone: 'none' })
+      expect((await ask('Delete')).Data).toEqual({ Kept: 'none', Undone: 'none' })
       const many = Array.from({ length: 300 }, (_, i) => `number-${i}`)
       for (const name of many) await put(tier(name, 9))
       const answer = await ask(

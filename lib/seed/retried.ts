@@ -1,0 +1,33 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { type GuardedWrite, WriteConflictError, writeTogether } from '../../provisioning/guarded-writes'
+
+/** Others may write at the same time, such as the labels of all APIs of an app: each tries for a minute. */
+const MAX_WAIT_MS = 60_000
+const PAUSE_MS = 400
+
+/** Starts again from the reading when somebody else wrote in between. */
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
+  const until = Date.now() + MAX_WAIT_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof WriteConflictError) || Date.now() > until) throw error
+      await pause(Math.random() * PAUSE_MS)
+    }
+  }
+}
+
+/**
+ * Writes all of it, or nothing.
+ *
+ * @throws WriteConflictError where an item is no longer what it was.
+ */
+export async function write(
+  documents: DynamoDBDocumentClient,
+  table: string,
+  writes: readonly GuardedWrite[],
+): Promise<void> {
+  if (!(await writeTogether(documents, table, writes))) throw new Error('the seed needs a DynamoDB with transactions')
+}
