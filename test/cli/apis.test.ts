@@ -18,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 let at: Deployment
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   await at.put(
     tier('anonymous', { by: 'ip', ...limit(5) }),
     tier('free', limit(10)),

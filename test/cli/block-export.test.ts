@@ -99,7 +99,7 @@ describe('sluice block export', () => {
   const now = Date.parse('2026-11-21T12:00:00Z')
   let at: Deployment
   beforeAll(async () => {
-    at = await deploy('dynalite')
+    at = await deploy()
     await at.put(
       ...TIERS,
       { pk: 'policy-set', sk: 'block#ip#203.0.113.0/30', note: 'scraper' },

@@ -69,7 +69,7 @@ describe('an entry', () => {
 describe('the block list', () => {
   let at: Deployment
   beforeAll(async () => {
-    at = await deploy('dynalite')
+    at = await deploy()
     await at.put(...TIERS)
     for (const id of ['acme', 'again', 'ann']) await at.json(['clients', 'create', id, '--tier', 'free'])
     await at.json(['clients', 'create', 'ann', '--another-key', '--user', '42'])

@@ -7,7 +7,7 @@ import { Interrupts, type Io } from '../../cli/terminal/io'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import type { Engine, EngineName } from '../../local/engines/engine'
-import { type OpenEngine, openEngine, openOn } from '../stores'
+import { ENGINES, type OpenEngine, openEngine, openOn } from '../stores'
 
 export interface Said {
   readonly code: number
@@ -70,7 +70,7 @@ export interface Deployment extends OpenEngine {
   put(...items: readonly Record<string, unknown>[]): Promise<void>
 }
 
-export async function deploy(engine: EngineName | Engine): Promise<Deployment> {
+export async function deploy(engine: EngineName | Engine = ENGINES[0]!): Promise<Deployment> {
   const opened = await (typeof engine === 'string' ? openEngine(engine) : openOn(engine))
   await createStateTable(opened.client, LOCAL_TABLES.state)
   await createTable(opened.client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])

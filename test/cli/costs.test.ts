@@ -23,7 +23,7 @@ let at: Deployment
 let file: (content: object) => string
 let key: string
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   let files = 0
   file = (content) => {
     const path = join(folder, `${files++}.json`)

@@ -76,7 +76,7 @@ describe('the subjects under which a caller is counted', () => {
 describe('sluice forget', () => {
   let at: Deployment
   beforeEach(async () => {
-    at = await deploy('dynalite')
+    at = await deploy()
     await at.put(
       ...TIERS,
       { pk: 'policy-set', sk: 'route#GET /x', policies: [policy('both', ['client', 'ip'])] },

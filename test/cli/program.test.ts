@@ -117,7 +117,7 @@ describe('the command line', () => {
   })
 
   it('distinguishes a missing table from an unreachable service', async () => {
-    const at = await deploy('dynalite')
+    const at = await deploy()
     const missing = await at.sluice(['tiers', 'list', '--table', 'nowhere'])
     const noState = await at.sluice(['usage', 'global', '--state-table', 'nowhere'])
     await at.put(...TIERS)
@@ -139,7 +139,7 @@ describe('the command line', () => {
   })
 
   it('uses colours only on a terminal without NO_COLOR', async () => {
-    const at = await deploy('dynalite')
+    const at = await deploy()
     await at.put(...TIERS)
     const usage = (situation: object) => at.sluice(['usage', 'ip:1.2.3.4'], situation)
     expect((await usage({ terminal: true })).out).toContain('\u001b[1mpolicy')

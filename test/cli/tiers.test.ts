@@ -265,7 +265,7 @@ const many = (count: number) => Object.fromEntries(Array.from({ length: count },
 
 describe('output with --json', () => {
   it('is one JSON document; without --yes a question is an error', async () => {
-    const at = await deploy('dynalite')
+    const at = await deploy()
     try {
       const path = write({ tiers: { anonymous } })
       const refused = await at.sluice(['tiers', 'apply', path, '--json'])

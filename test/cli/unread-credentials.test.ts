@@ -10,7 +10,7 @@ const write = (settings: string) =>
 
 let at: Deployment
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   await at.put(...TIERS)
   for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) await at.json(['clients', 'create', id, '--tier', 'free'])
 })

@@ -14,7 +14,7 @@ const now = { now: NOW }
 
 let at: Deployment
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   await at.put(
     ...TIERS,
     {

@@ -17,7 +17,7 @@ const ADDRESS = '203.0.113.7'
 const folder = mkdtempSync(join(tmpdir(), 'sluice-verdicts-'))
 let at: Deployment
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true })

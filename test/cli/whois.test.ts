@@ -23,7 +23,7 @@ async function spend(at: Deployment, name: string, cost: number, hmacKey?: Uint8
 
 let at: Deployment
 beforeEach(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   await at.put(...TIERS, hmacKeyItem([{ secret: SECRET, activeFrom: 0 }]))
   await at.json(['clients', 'create', 'acme', '--tier', 'free'])
   await at.json(['clients', 'create', 'ann', '--tier', 'pro', '--user', '42'])
@@ -137,7 +137,7 @@ describe('whois', () => {
   })
 
   it('says that a keyed hash is of another table where there is no secret', async () => {
-    const other = await deploy('dynalite')
+    const other = await deploy()
     await other.put(...TIERS)
     const { code, err } = await other.sluice(['whois', hashOf('client:acme')])
     await other.close()

@@ -8,7 +8,7 @@ const NOW = Date.parse('2026-11-21T12:00:00Z')
 
 let at: Deployment
 beforeAll(async () => {
-  at = await deploy('dynalite')
+  at = await deploy()
   await at.put(...TIERS, { pk: 'policy-set', sk: 'settings', defaultTier: 'free' })
 })
 afterAll(async () => at?.close())

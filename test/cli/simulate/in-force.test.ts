@@ -6,7 +6,7 @@ import { type Deployment, deploy, TIERS } from '../command-line'
 
 let deployment: Deployment
 beforeAll(async () => {
-  deployment = await deploy('dynalite')
+  deployment = await deploy()
   await deployment.put(
     ...TIERS,
     { pk: 'policy-set', sk: 'block#client#bad' },
