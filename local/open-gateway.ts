@@ -10,7 +10,7 @@ import { type Route, routerOf } from './gateway/routes'
 import { type DevOptions, routeKeysOf } from './options'
 import { StartError } from './start-error'
 import { handlerBackend, sampleBackend } from './web-socket/backends'
-import { startWebSocketGateway } from './web-socket/gateway'
+import { assertWs, startWebSocketGateway } from './web-socket/gateway'
 import { routeSelection } from './web-socket/route-selection'
 
 /** What a gateway is made with beside its options. */
@@ -29,7 +29,7 @@ const BY_ACTION = '$request.body.action'
 const OF_WEB_SOCKETS = { handler: '--handler', routes: '--routes', routeSelection: '--route-selection' } as const
 const OF_REQUESTS = { backend: '--backend', openapi: '--openapi' } as const
 
-/** @throws StartError for options of another kind of API, or a route selection that is none. */
+/** @throws StartError for options of another kind of API, a route selection that is none, or a missing package. */
 export function checkApi(options: DevOptions): void {
   const isWebSocket = options.api === 'websocket'
   const others = isWebSocket ? OF_REQUESTS : OF_WEB_SOCKETS
@@ -41,6 +41,7 @@ export function checkApi(options: DevOptions): void {
           : `${flag} is for --api websocket`,
       )
   routeSelection(options.routeSelection ?? BY_ACTION, [])
+  if (isWebSocket) assertWs()
 }
 
 /** Opens the gateway of an API of the kind that is wanted. */

@@ -31,14 +31,21 @@ export interface WebSocketGatewayOptions {
   readonly about?: object
 }
 
+/** @throws StartError where the package is not installed that speaks WebSocket. */
+export function assertWs(): void {
+  try {
+    require.resolve('ws')
+  } catch {
+    throw new StartError('the package of WebSockets is not installed: npm install --save-dev ws')
+  }
+}
+
 /**
  * A WebSocket API of API Gateway in front of a function: the authorizer is asked about each connection, the function
  * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
- *
- * @throws StartError where the package `ws` is not installed.
  */
 export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
-  const WebSocketServer = await loadWebSocketServer()
+  const { WebSocketServer } = await import('ws')
   const open = new Map<string, OpenConnection>()
   const calls = new BackendCalls()
   const protocols = new WeakMap<IncomingMessage, string>()
@@ -159,14 +166,6 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       )
       await Promise.all([...closed, server.close(graceMs)])
     },
-  }
-}
-
-async function loadWebSocketServer() {
-  try {
-    return (await import('ws')).WebSocketServer
-  } catch {
-    throw new StartError('the package of WebSockets is not installed: npm install --save-dev ws')
   }
 }
 

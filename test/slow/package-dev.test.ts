@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { WebSocket } from 'ws'
 import { ownServer } from '../local/own-server'
 
 const ROOT = join(__dirname, '..', '..')
@@ -89,5 +90,26 @@ describe('a project of one’s own with the package alone', () => {
     child.kill('SIGTERM')
     expect(await exit).toMatchObject({ code: 0, err: '' })
     server.close()
+  })
+
+  it('dev is a WebSocket API with the package ws, and says so without', async () => {
+    const dev = () => sluice('dev', '--port', '0', '--api', 'websocket')
+    expect((await dev().exit).err).toBe('the package of WebSockets is not installed: npm install --save-dev ws\n')
+    await install(`ws@${ofGateway.ws}`)
+    const { child, said, exit, until } = dev()
+    await until('Ctrl-C stops it')
+    const socket = new WebSocket(/listening on (\S+)/.exec(said.out)![1]!)
+    await once(socket, 'open')
+    const heard: string[] = []
+    for (let i = 0; i < 3; i++) {
+      const message = once(socket, 'message')
+      socket.send('hello')
+      heard.push(String((await message)[0]))
+    }
+    expect(heard.slice(0, 2)).toEqual(Array(2).fill('{"route":"$default","heard":"hello"}'))
+    expect(JSON.parse(heard[2]!)).toMatchObject({ status: 429, code: 'over-limit' })
+    socket.terminate()
+    child.kill('SIGTERM')
+    expect(await exit).toMatchObject({ code: 0, err: '' })
   })
 })

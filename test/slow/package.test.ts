@@ -16,7 +16,7 @@ const SHIPPED = [
   /^dist\/lambda\/((config-table(\/items)?|identity|responses|routing|telemetry|upstream)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/provisioning\/[a-z-]+\.(js|d\.ts)$/,
   /^(bin\/sluice|dist\/cli\/([a-z-]+\/){0,2}[a-z-]+)\.js$/,
-  /^dist\/local\/((engines|gateway)\/)?[a-z-]+\.js$/,
+  /^dist\/local\/((engines|gateway|web-socket)\/)?[a-z-]+\.js$/,
   /^dist\/(backend|middleware|tiered)\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/(authorizer|seed)\/(index|jwt-verifier|lambda-upstream)\.js$/,
@@ -169,7 +169,7 @@ console.log(names('sluice/middleware'), names('sluice/express-rate-limit'), name
     expect(await run(project, 'node', ['no-cdk.cjs'])).toBe(
       [
         'function handOn,headersFromContext,rateLimit,reportCost,withRateLimit',
-        'decisionOf,expressRateLimit,fastifyRateLimit,honoRateLimit,koaRateLimit ExpressRateLimitStore createTieredLimiter',
+        'decisionOf,expressRateLimit,fastifyRateLimit,honoRateLimit,koaRateLimit ExpressRateLimitStore createTieredLimiter,withMessageLimit',
         '',
       ].join('\n'),
     )
