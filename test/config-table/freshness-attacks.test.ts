@@ -3,6 +3,7 @@ import { Clients } from '../../lambda/config-table/clients'
 import { HmacKeys } from '../../lambda/config-table/hmac-keys'
 import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { Refresher } from '../../lambda/config-table/refresher'
+import { inTime } from '../in-time'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
 const HOUR = 3_600_000
@@ -215,13 +216,12 @@ describe('a client', () => {
     await meet('a')
     clock.now += 30_000
     const early = clients.find('a')
-    const startedAt = performance.now()
+    const answered = inTime(400, () => early)
     await new Promise((resolve) => setTimeout(resolve, 200))
     clock.now += 301
     const late = clients.find('a')
     await table.calls[1]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
-    expect(await early).toMatchObject({ tier: 'free' })
-    expect(performance.now() - startedAt).toBeLessThan(400)
+    expect(await answered).toMatchObject({ tier: 'free' })
     await late
   })
 

@@ -6,6 +6,7 @@ import { PAUSE_MS, REFRESH_AFTER_MS } from '../../lambda/identity/issuer-keys'
 import { JwtVerifier, TOLERANCE_SECONDS } from '../../lambda/identity/jwt-verifier'
 import type { Mistake } from '../../limiter/errors'
 import { codePoint } from '../code-point'
+import { inTime } from '../in-time'
 import { runs } from '../runs'
 import { type KeyServer, keyServer, pair, token, unsigned } from './issuer'
 
@@ -331,14 +332,13 @@ describe('an issuer in trouble', () => {
     server.publish(() => {})
     for (const deadlineMs of [100, 50]) {
       const start = performance.now()
-      const verified = await verify(token(claims, first), {}, deadlineMs)
+      const verified = await inTime(deadlineMs + 50, () => verify(token(claims, first), {}, deadlineMs))
       const took = performance.now() - start
       expect(verified).toEqual({
         kind: 'unavailable',
         cause: new Error(`${server.url} did not answer within ${deadlineMs} ms`),
       })
       expect(took).toBeGreaterThanOrEqual(deadlineMs - 2)
-      expect(took).toBeLessThan(deadlineMs + 50)
     }
     expect(server.asked).toBe(1)
   })

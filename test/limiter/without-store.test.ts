@@ -4,6 +4,7 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { subjectKey } from '../../limiter/subject-key'
+import { inTime } from '../in-time'
 import { runs } from '../runs'
 import { Fleet, seeded } from './fleet'
 
@@ -184,13 +185,13 @@ it('a charge of one subject is refunded within the deadline or after the answer 
     calls++
     return calls === 1 ? write(key, change) : new Promise(() => {})
   })
-  const startedAt = performance.now()
-  const decision = await limiter.takeAll([
-    { subject: 'client:a', policies: ['all'] },
-    { subject: 'client:b', policies: ['other'] },
-  ])
+  const decision = await inTime(2 * 300, () =>
+    limiter.takeAll([
+      { subject: 'client:a', policies: ['all'] },
+      { subject: 'client:b', policies: ['other'] },
+    ]),
+  )
   expect(decision).toMatchObject({ degraded: true })
-  expect(performance.now() - startedAt).toBeLessThan(2 * 300)
 })
 
 it('an outage starts from the table for each policy of a subject, also if requests have different policies', async () => {
@@ -324,9 +325,8 @@ describe('after an outage, units admitted without the store', () => {
     jest
       .spyOn(fleet.store, 'write')
       .mockImplementation((...call) => (++calls === 1 ? write(...call) : new Promise(() => {})))
-    const startedAt = performance.now()
-    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: false, remaining: 99 })
-    expect(performance.now() - startedAt).toBeLessThan(500)
+    const decision = await inTime(500, () => limiter.take('client:a'))
+    expect(decision).toMatchObject({ allowed: true, degraded: false, remaining: 99 })
   })
 
   it('are sent on close', async () => {
