@@ -5,6 +5,7 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { Session } from '../command'
 import { UserError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
 import type { Connection, TableOptions } from '../tables/connection'
 import { LimiterChoiceError, NoLimiterError } from '../tables/limiters'
 import { readPolicySet } from '../tiers/read-policy-set'
@@ -37,16 +38,22 @@ export interface OpenedApi {
   sluices(authorizers: readonly Authorizer[]): Promise<readonly FoundSluice[]>
 }
 
-/** The clients for one API, without a config table. */
-export interface Clients {
+/** The clients for APIs, without a config table. */
+export interface Aws {
   readonly connection: Connection
-  readonly control: ApiControl | undefined
   readonly calls: Calls
   readonly region: string
+  readonly rest: APIGatewayClient
+  readonly http: ApiGatewayV2Client
   readonly lambda: LambdaClient
   readonly cloudFormation: CloudFormationClient
   /** The authorizers of an API that call a Sluice, this one or another. */
   sluices(authorizers: readonly Authorizer[]): Promise<readonly FoundSluice[]>
+}
+
+/** The same for one API. */
+export interface Clients extends Aws {
+  readonly control: ApiControl | undefined
 }
 
 /**
@@ -62,37 +69,45 @@ export function withApi<T>(
   withoutLimiter?: (clients: Clients) => Promise<Error>,
 ): Promise<T> {
   return withClients(session, where, apiId, async (clients) => {
-    const { connection, lambda, cloudFormation, calls, control, region, sluices } = clients
-    const table = await connection.configTable().catch(async (error) => {
+    const table = await clients.connection.configTable().catch(async (error) => {
       const isGone = error instanceof NoLimiterError && !(error instanceof LimiterChoiceError)
       throw isGone && withoutLimiter ? await withoutLimiter(clients) : error
     })
-    const journal = new JournalStore(table, calls)
-    return work({
-      control,
-      journal,
-      recorded: await journal.read(apiId),
-      region,
-      findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
-      policies: async () => {
-        const { configuration, issues } = readPolicySet((await table.policySet()).map(({ item }) => item))
-        return issues.length === 0 ? configuration.policies : undefined
-      },
-      label: new ApiLabel(table, calls, journal, apiId),
-      policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
-      configTable: table.name,
-      sluices,
-    })
+    return work(await openApi(clients, table, apiId))
   })
 }
 
+/** An API with what is on record of it. */
+export async function openApi(clients: Clients, table: ConfigTable, apiId: string): Promise<OpenedApi> {
+  const { lambda, cloudFormation, calls, control, region, sluices } = clients
+  const journal = new JournalStore(table, calls)
+  return {
+    control,
+    journal,
+    recorded: await journal.read(apiId),
+    region,
+    findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
+    policies: async () => {
+      const { configuration, issues } = readPolicySet((await table.policySet()).map(({ item }) => item))
+      return issues.length === 0 ? configuration.policies : undefined
+    },
+    label: new ApiLabel(table, calls, journal, apiId),
+    policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
+    configTable: table.name,
+    sluices,
+  }
+}
+
 /** The same without a config table, of which nothing may be left. */
-export async function withClients<T>(
+export const withClients = <T>(
   session: Session,
   where: TableOptions,
   apiId: string,
   work: (clients: Clients) => Promise<T>,
-): Promise<T> {
+): Promise<T> => withAws(session, where, async (aws) => work({ ...aws, control: await findApi(apiId, aws, aws.calls) }))
+
+/** The same for any number of APIs. */
+export async function withAws<T>(session: Session, where: TableOptions, work: (aws: Aws) => Promise<T>): Promise<T> {
   const connection = session.connect(where)
   const region = await connection.region()
   const settings = { region, requestHandler: TIMEOUTS }
@@ -102,10 +117,9 @@ export async function withClients<T>(
   const cloudFormation = new CloudFormationClient(settings)
   try {
     const calls = new Calls((text) => session.print.note(text))
-    const control = await findApi(apiId, { rest, http }, calls)
     const sluices = (authorizers: readonly Authorizer[]) =>
       findSluices(authorizers, (arn) => lookAt(lambda, calls, region, arn))
-    return await work({ connection, control, calls, region, lambda, cloudFormation, sluices })
+    return await work({ connection, calls, region, rest, http, lambda, cloudFormation, sluices })
   } finally {
     for (const client of [rest, http, lambda, cloudFormation]) client.destroy()
   }

@@ -93,6 +93,10 @@ export const WEB_SOCKET_API: typeof HTTP_API = {
 export class FakeHttp {
   readonly id: string
   readonly protocol: string
+  /** What the account lists. */
+  listed: { ApiId: string; Name: string; ProtocolType: string; Tags?: Record<string, string> }[] = [
+    { ApiId: 'httpapi001', Name: 'pets', ProtocolType: 'HTTP' },
+  ]
   definition: Definition
   stages: Stage[] = []
   deployments: { DeploymentId: string; Description?: string; CreatedDate: Date; frozen: Definition }[] = []
@@ -149,6 +153,10 @@ export class FakeHttp {
   }
 
   handle(name: string, input: Input): unknown {
+    if (name === 'GetApis') {
+      const { items, next } = page(this.listed, input.NextToken)
+      return { Items: items, NextToken: next }
+    }
     if (input.ApiId !== this.id) throw notFound('API')
     const { routes, authorizers, integrations } = this.definition
     const list = (all: readonly unknown[]) => {

@@ -48,6 +48,8 @@ const DEFAULT_BODY = { 'application/json': '{"message":$context.error.messageStr
 /** One REST API of somebody else, as the documents say the control plane behaves. */
 export class FakeRest {
   readonly id = 'restapi001'
+  /** What the account lists. */
+  listed: { id: string; name: string; tags?: Record<string, string> }[] = [{ id: 'restapi001', name: 'zoo' }]
   definition: Definition = {
     resources: {
       r1: { path: '/', methods: { GET: open() } },
@@ -130,6 +132,10 @@ export class FakeRest {
   }
 
   handle(name: string, input: Input): unknown {
+    if (name === 'GetRestApis') {
+      const { items, next } = page(this.listed, input.position)
+      return { items, position: next }
+    }
     if (input.restApiId !== this.id) throw notFound('API')
     const { authorizers, responses, resources } = this.definition
     switch (name) {
