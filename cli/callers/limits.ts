@@ -20,7 +20,7 @@ export interface AboutSubject extends OutputOptions {
 export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…, or a hash of the log'
 
 /** Time for one look at a table that may be far away, in milliseconds. */
-const DEADLINE_MS = 10_000
+export const DEADLINE_MS = 10_000
 
 export const withTier = (command: Command): Command =>
   command

@@ -247,7 +247,7 @@ export function addressName(text: string, settings: Settings, ipv6Prefix: number
  *
  * @throws UserError when none or several are called so.
  */
-function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
+export function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
   const [, word, stageName] = /^([^/]+)(?:\/([\w$-]+))?$/.exec(text) ?? []
   if (word === undefined)
     throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)

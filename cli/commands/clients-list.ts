@@ -1,40 +1,101 @@
+import type { Command } from 'commander'
+import { wholeNumber } from '../arguments'
 import { credentialOf, stateOf } from '../callers/client-records'
+import { nearestClients } from '../callers/clients-usage'
 import { overridesText } from '../callers/overrides'
 import { withoutSecrets } from '../callers/usage-key'
-import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
+import { UserError } from '../exit'
+import { duration } from '../terminal/output'
 
 interface Options extends OutputOptions {
   readonly tier?: string
+  readonly usage?: boolean
+  readonly limit?: number
+  readonly api?: string
 }
 
+/** Clients that `--usage` shows, where nothing else is said. */
+const MOST_SHOWN = 20
+
 export const addClientsList: AddCommand = (group, session) => {
-  describeTableCommand(group, 'list', 'List all clients, one line per credential. This reads the whole config table.', [
-    'sluice clients list',
-    'sluice clients list --tier pro --json',
-  ])
+  const command: Command = describeTableCommand(
+    group,
+    'list',
+    'List all clients, one line per credential. This reads the whole config table; with --usage, the state table too.',
+    ['sluice clients list', 'sluice clients list --tier pro --json', 'sluice clients list --usage --limit 10'],
+  )
+  command
     .option('--tier <name>', 'only clients of this tier')
-    .action(async (options: Options) => {
-      const { print, io } = session
-      const all = await (await session.connect(options).configTable()).clients()
-      const items = all
-        .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
-        .filter(({ tier }) => options.tier === undefined || tier === options.tier)
-        .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
-      if (options.json)
-        return print.json(
-          items.map(({ pk, sk: _sk, ...fields }) => ({ ...withoutSecrets(fields), credential: credentialOf({ pk }) })),
-        )
-      if (items.length === 0) return print.note('no clients')
-      print.table(
-        ['id', 'tier', 'name', 'overrides', 'credential', 'state'],
-        items.map((item) => [
-          String(item.id),
-          String(item.tier),
-          String(item.name ?? ''),
-          overridesText(item.overrides, io.clock()),
-          credentialOf(item),
-          stateOf(item, io.clock()),
-        ]),
-      )
+    .option(
+      '--usage',
+      'one line per client with its usage of the policy that is nearest to its limit, the nearest first',
+    )
+    .option(
+      '--limit <count>',
+      `with --usage: at most this many clients (default: ${MOST_SHOWN})`,
+      wholeNumber(1, 100_000),
+    )
+    .option('--api <api>', 'with --usage: for requests to this API or stage, such as shop or shop/prod')
+    .action((options: Options) => {
+      const wrong = (['limit', 'api'] as const).find((name) => options[name] !== undefined)
+      if (wrong !== undefined && !options.usage) throw new UserError(`--${wrong} goes with --usage`)
+      return options.usage ? listUsage(session, options) : list(session, options)
     })
+}
+
+async function list(session: Session, options: Options): Promise<void> {
+  const { print, io } = session
+  const all = await (await session.connect(options).configTable()).clients()
+  const items = all
+    .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
+    .filter(({ tier }) => options.tier === undefined || tier === options.tier)
+    .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
+  if (options.json)
+    return print.json(
+      items.map(({ pk, sk: _sk, ...fields }) => ({ ...withoutSecrets(fields), credential: credentialOf({ pk }) })),
+    )
+  if (items.length === 0) return print.note('no clients')
+  print.table(
+    ['id', 'tier', 'name', 'overrides', 'credential', 'state'],
+    items.map((item) => [
+      String(item.id),
+      String(item.tier),
+      String(item.name ?? ''),
+      overridesText(item.overrides, io.clock()),
+      credentialOf(item),
+      stateOf(item, io.clock()),
+    ]),
+  )
+}
+
+async function listUsage(session: Session, options: Options): Promise<void> {
+  const { print } = session
+  const most = options.limit ?? MOST_SHOWN
+  const found = await nearestClients(session, session.connect(options), most, options.api, options.tier)
+  const { clients, count, uncounted, invalid } = found
+  if (options.json) print.json(clients)
+  else if (clients.length > 0)
+    print.table(
+      ['id', 'tier', 'policy', '', 'used', 'remaining', 'limit', 'full again in', 'state'],
+      clients.map(({ id, tier, state, reason, nearest: { policy, route, used, remaining, limit, resetAfterMs } }) => [
+        id,
+        tier ?? '',
+        [policy, route].filter(Boolean).join(' '),
+        print.bar(used, used + remaining),
+        String(used),
+        String(remaining),
+        String(limit),
+        duration(resetAfterMs),
+        reason ?? state,
+      ]),
+    )
+  const others = count - uncounted - clients.length
+  if (others > 0) print.note(`${others} other clients are further from their limits: --limit shows more`)
+  if (uncounted > 0) {
+    const where = options.api === undefined ? ', for requests to no API in particular: --api names one' : ''
+    print.note(`${uncounted} of ${count} clients are counted by no policy${where}`)
+  }
+  if (invalid > 0) print.note(`${invalid} invalid records are left out: sluice doctor names them`)
+  if (count === 0) print.note('no clients')
 }

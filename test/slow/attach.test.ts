@@ -136,7 +136,7 @@ group(
       let pets: string
       beforeAll(async () => {
         const uri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${await backendArn()}/invocations`
-        const api = await clients.rest.send(new rest.CreateRestApiCommand({ name: 'zoo' }))
+        const api = await clients.rest.send(new rest.CreateRestApiCommand({ name: 'zoo', tags: { team: 'zoo' } }))
         id = api.id!
         const { items = [] } = await clients.rest.send(new rest.GetResourcesCommand({ restApiId: id }))
         const made = await clients.rest.send(
@@ -242,6 +242,35 @@ group(
           expect(await everything()).toBe(before)
         }
         expect(steps).toBe(5)
+      })
+
+      it('brings its usage plan: who shows a key of the plan has the plan’s quota', async () => {
+        const before = await everything()
+        const [value, quota] = ['a-key-of-the-plan-0123456789', LIMIT + 2]
+        const { id: keyId } = await clients.rest.send(
+          new rest.CreateApiKeyCommand({ name: 'acme', value, enabled: true }),
+        )
+        const plan = await clients.rest.send(
+          new rest.CreateUsagePlanCommand({
+            name: 'gold',
+            apiStages: [{ apiId: id, stage: 'prod' }],
+            quota: { limit: quota, period: 'DAY' },
+          }),
+        )
+        await clients.rest.send(new rest.CreateUsagePlanKeyCommand({ usagePlanId: plan.id, keyId, keyType: 'API_KEY' }))
+        const imported = await command('import', 'usage-plans', '--yes')
+        expect(imported).toMatchObject({ code: 0, out: expect.stringContaining('imported: 1 item, 1 client') })
+        expect(JSON.stringify(imported)).not.toContain(value)
+        const attached = await command('attach', '--tag', 'team=zoo', '--function', NAMES.function, '--yes')
+        expect(attached).toMatchObject({ code: 0, out: expect.stringContaining(`${id} "zoo": attached`) })
+        const found: number[] = []
+        for (let i = 0; i < quota + 1; i++) {
+          const url = `https://${id}.execute-api.us-east-1.amazonaws.com/prod/pets`
+          found.push((await aws.send(url, { headers: { 'x-api-key': value } })).status)
+        }
+        expect(found).toEqual([...Array(quota).fill(200), 429])
+        await command('detach', id, '--yes')
+        expect(await everything()).toBe(before)
       })
 
       it('opens no method without a flag that names it, and gets the authorizer back that --replace took', async () => {
