@@ -14,7 +14,7 @@ import { type Known, NOWHERE, placeNamed, readKnown, type Subject, toSubject } f
 import { type Usage, usageOf } from './usage-of'
 
 /** How near a client is to one of its limits. */
-export interface ClientUsage {
+interface ClientUsage {
   readonly id: string
   readonly tier: string | null
   readonly state: string
