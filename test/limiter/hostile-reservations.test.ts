@@ -29,7 +29,15 @@ function scene(policies: readonly PolicyInput[] = [TOKENS], more: object = {}) {
   const store = new StrictStore()
   const time = { now: T }
   const limiter = (own = policies) =>
-    createLimiter({ store, policies: own, clock: () => time.now, onStoreError: 'throw', denialTtlMs: 0, ...more })
+    createLimiter({
+      store,
+      policies: own,
+      clock: () => time.now,
+      onStoreError: 'throw',
+      denialTtlMs: 0,
+      deadlineMs: 2000,
+      ...more,
+    })
   const one = limiter()
   const left = async (by = limiter()) => (await by.peek('a', { cost: 0 })).policies.tokens!.remaining
   const reserve = async (tokens: number, by = one) =>
