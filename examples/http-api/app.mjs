@@ -30,6 +30,6 @@ const limiter = new RateLimiter(stack, 'Limiter', { tiersFile: 'tiers.yaml', den
 limiter.protect(api, { routes }) // and not the status page
 limiter.protect(chat) // its connections
 
-// This one stops them at the gateway, with a 403; its API calls an alias of it. Both could share tables.
-const strict = new RateLimiter(stack, 'Strict', { tiersFile: 'tiers.yaml', release: {} })
+// This one stops them at the gateway, with a 403. Both could share tables.
+const strict = new RateLimiter(stack, 'Strict', { tiersFile: 'tiers.yaml' })
 strict.protect(plain)
