@@ -23,8 +23,8 @@ const EXAMPLES = join(ROOT, 'examples')
 const REST = ['openapi/template.yaml', 'sam/template.yaml']
 const HTTP = ['openapi/http-api.yaml', 'sam/http-api.yaml']
 
-/** What tiers.yaml gives a client of the tier free in a minute. */
-const LIMIT = 60
+/** What a client may send in a minute: few, so that it is sent in one. */
+const LIMIT = 6
 
 describe('templates without the CDK, beside the stack of this repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-templates-'))
@@ -108,7 +108,12 @@ describe('templates without the CDK, beside the stack of this repository', () =>
   /** Sends a client of its own, because all APIs ask the same limiter, past its limit. */
   async function exceed(client: string, limited: string, open: string): Promise<void> {
     const key = `the key for ${client}`
-    const item = { ...clientKey(hashApiKey(key)), id: client, tier: 'free' }
+    const item = {
+      ...clientKey(hashApiKey(key)),
+      id: client,
+      tier: 'free',
+      overrides: { 'per-minute': { limit: LIMIT } },
+    }
     await documents.send(new PutCommand({ TableName: sluice.ConfigTableName, Item: item }))
     await minuteWith(20_000)
     const statuses: number[] = []
