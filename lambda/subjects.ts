@@ -1,4 +1,4 @@
-import type { Dimension } from './config-table/items/counted-by'
+import type { Dimension } from './config-table/items/dimension'
 
 /** What a request's subjects are made from. */
 export interface SubjectInputs {

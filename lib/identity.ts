@@ -1,5 +1,5 @@
 import { Token } from 'aws-cdk-lib'
-import type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings'
+import type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings-input'
 import { parseSettings } from '../lambda/config-table/items/settings'
 import { ConfigError, type Mistake } from '../limiter/errors'
 

@@ -4,8 +4,8 @@
  * @module sluice
  */
 
-export type { Dimension } from '../lambda/config-table/items/counted-by'
-export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings'
+export type { Dimension } from '../lambda/config-table/items/dimension'
+export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings-input'
 export { ConfigError, Mistake, type MistakeCode } from '../limiter/errors'
 export type { RegionShares } from '../provisioning/region-shares'
 export { accessLogFormat } from './access-log-format'
@@ -36,4 +36,4 @@ export type {
   TierProps,
   TiersInCode,
   WindowPolicyProps,
-} from './tiers-in-code'
+} from './tiers-props'

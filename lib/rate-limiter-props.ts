@@ -3,7 +3,7 @@ import type { AuthorizerFunctionOptions } from './authorizer-options'
 import type { IdentitySource } from './identity'
 import type { LimiterTablesOptions } from './limiter-tables'
 import type { DeletionGuardOptions } from './seed/deletion-guard'
-import type { TiersInCode } from './tiers-in-code'
+import type { TiersInCode } from './tiers-props'
 
 /** What a `RateLimiter` is made with; every prop has a default. */
 export interface RateLimiterProps

@@ -5,7 +5,8 @@ import { makeTelemetry } from '../lambda/telemetry/telemetry'
 import { systemClock } from '../limiter/clock'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import type { DynamoDbStoreOptions } from '../limiter/stores/dynamodb-store'
-import { type TieredLimiter, tieredLimiter } from './tiered-limiter'
+import type { TieredLimiter } from './tiered-decision'
+import { tieredLimiter } from './tiered-limiter'
 
 /** The tables of a deployment, and what the authorizer's environment says beside them. */
 export interface TieredLimiterOptions {

@@ -6,7 +6,7 @@
 export type { AuthorizerContext, DecisionContext, NamedCosts, Reason } from '../lambda/responses/context'
 export { createTieredLimiter, type TieredLimiterOptions } from './create-tiered-limiter'
 export type { MessageDenial } from './message-denial'
-export type { MessageOptions, TieredDecision, TieredLimiter } from './tiered-limiter'
+export type { MessageOptions, TieredDecision, TieredLimiter } from './tiered-decision'
 export type { NamedValues, TieredRequest } from './tiered-request'
 export {
   type Connections,

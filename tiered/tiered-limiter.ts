@@ -8,59 +8,10 @@ import { headersFromContext } from '../lambda/responses/backend-headers'
 import type { AuthorizerContext } from '../lambda/responses/context'
 import { checkAddress, matchRoutes, STEPS, type Step } from '../lambda/steps'
 import type { SettlingLimiter } from '../limiter/reserving'
-import type { UsedUnits } from '../limiter/take-options'
 import { type ConnectedCaller, ofConnection } from './connected-caller'
 import { type MessageRequest, messageRequest } from './message-request'
-import { type Caller, checkRequest, programSource, type TieredRequest, toRequest } from './tiered-request'
-
-/** What the authorizer would answer, and how a program passes it on. */
-export interface TieredDecision {
-  readonly allowed: boolean
-  /** 200 where it is allowed, 401 for bad or missing credentials, 500 where they cannot be checked, else 429. */
-  readonly status: 200 | 401 | 429 | 500
-  /** For the response, whoever answers it. */
-  readonly headers: Readonly<Record<string, string>>
-  /** A problem document (RFC 9457) for the answer to a denial; absent where the request is allowed. */
-  readonly body?: string
-  /** The same keys as in the authorizer's context: `reason`, `tier`, `subject`, `policy`, `delayMs` and all others. */
-  readonly context: AuthorizerContext
-}
-
-/** What a program knows of a message beside its event. */
-export interface MessageOptions extends Caller, Pick<TieredRequest, 'cost' | 'costs'> {}
-
-/** The authorizer for programs that have no API Gateway in front, and for messages, about which it is not asked. */
-export interface TieredLimiter {
-  /**
-   * Decides a request as the authorizer does: charges what it takes, or denies it.
-   *
-   * It rejects only for a mistake of the program, a `ConfigError`. Where a table cannot be asked, it decides by the
-   * failure mode.
-   */
-  decide(request: TieredRequest): Promise<TieredDecision>
-  /**
-   * Decides a message of a WebSocket in the same way, as the request `POST /@messages/<route key>` of the caller whom
-   * the authorizer has let connect: it counts where the connection was counted, by the tier that this had, as that is
-   * now. Without such a connection it is anonymous, and counted by its address.
-   *
-   * @param event as API Gateway sends it to the function of a route.
-   * @param known the caller where the program knows more: then blocks and overrides of a client are in force.
-   * @throws TypeError for an event that is no message.
-   */
-  decideMessage(event: unknown, known?: MessageOptions): Promise<TieredDecision>
-  /**
-   * Settles what a decision has reserved, its `context.reservation`, and frees its slots.
-   *
-   * @param used what was really used. @default what is reserved
-   * @returns false when nothing is held any more.
-   * @throws ReservationError, CostError, ConfigError, StoreUnavailableError
-   */
-  settle(reservation: string, used?: UsedUnits): Promise<boolean>
-  /** Frees the slots of a decision, and leaves its units to who settles them: its request has ended. */
-  release(reservation: string): Promise<boolean>
-  /** For a program that stops: gives back what is leased, and tells the store what was counted in memory. */
-  close(): Promise<void>
-}
+import type { TieredDecision, TieredLimiter } from './tiered-decision'
+import { checkRequest, programSource, type TieredRequest, toRequest } from './tiered-request'
 
 /** Asks the authorizer's steps about the requests of a program. */
 export function tieredLimiter(

@@ -9,7 +9,7 @@ import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import type { UsedUnits } from '../limiter/take-options'
 import { type MessageDenial, messageDenial } from './message-denial'
 import { isMessage } from './message-request'
-import type { MessageOptions, TieredLimiter } from './tiered-limiter'
+import type { MessageOptions, TieredLimiter } from './tiered-decision'
 
 /** The part of `new ApiGatewayManagementApi({ endpoint })` that is used here, so that it is not a dependency. */
 export interface Connections {

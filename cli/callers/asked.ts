@@ -1,4 +1,4 @@
-import type { Dimension } from '../../lambda/config-table/items/counted-by'
+import type { Dimension } from '../../lambda/config-table/items/dimension'
 import type { SourceSettings } from '../../lambda/config-table/items/identity-settings'
 import type { ApiStage } from '../../lambda/config-table/items/scopes'
 import type { Claim } from '../../lambda/identity/source'

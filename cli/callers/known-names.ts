@@ -1,4 +1,5 @@
-import { type Dimension, isOfEverybody } from '../../lambda/config-table/items/counted-by'
+import { isOfEverybody } from '../../lambda/config-table/items/counted-by'
+import type { Dimension } from '../../lambda/config-table/items/dimension'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { joined } from '../../lambda/subjects'
 import { UserError } from '../exit'

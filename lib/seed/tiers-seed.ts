@@ -10,7 +10,8 @@ import { neverPassing, type RegionShares, splitTiers } from '../../provisioning/
 import { checkTiersFile, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { checkable, type IdentitySource, identityOf } from '../identity'
-import { type TiersInCode, tiersInCode } from '../tiers-in-code'
+import { tiersInCode } from '../tiers-in-code'
+import type { TiersInCode } from '../tiers-props'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-partition'
 

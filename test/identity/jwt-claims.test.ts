@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
+import { parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
+import type { JwtSettingsInput } from '../../lambda/config-table/items/jwt-settings-input'
 import { callerFrom, tokenFrom } from '../../lambda/identity/jwt-claims'
 import type { Mistake } from '../../limiter/errors'
 

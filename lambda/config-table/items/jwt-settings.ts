@@ -1,54 +1,7 @@
 import * as v from 'valibot'
 import { type Mistake, printed } from '../../../limiter/errors'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
-
-/**
- * Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table.
- */
-export interface JwtSettingsInput {
-  readonly source: 'jwt'
-  /**
-   * The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`.
-   */
-  readonly issuer: string
-  /** The API, or the app client, that a token must be issued for; `any` accepts every audience. */
-  readonly audience: string | readonly string[]
-  /** Where the issuer's keys are. @default `<issuer>/.well-known/jwks.json`, as Cognito and Auth0 have it */
-  readonly jwksUri?: string
-  /** The header that holds the token. @default 'authorization' */
-  readonly header?: string
-  /** Cognito: take only access tokens, or only ID tokens. @default both */
-  readonly tokenUse?: 'access' | 'id'
-  /** @default 'sub' */
-  readonly userClaim?: string
-  readonly clientClaim?: string
-  readonly tierClaim?: string
-  /** A list of roles, or a text of roles with spaces between. */
-  readonly rolesClaim?: string
-  /**
-   * The tier of callers with a role; the first role that applies decides. A list of `{ role, tier }`, or an object from
-   * role to tier. DynamoDB does not keep an object's order: use a list where a caller may have two of the roles.
-   */
-  readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
-  /**
-   * Whether callers are also looked up in the config table, under `client#user:<user>` or `client#client:<client>`.
-   * @default false
-   */
-  readonly lookup?: boolean
-  /**
-   * Keeps users of this issuer apart from users with the same name at other issuers: its users are
-   * `user@<namespace>:<user>`.
-   * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer,
-   * percent-encoded
-   */
-  readonly namespace?: string
-}
-
-/** Callers with this role are in this tier. */
-export interface RoleTier {
-  readonly role: string
-  readonly tier: string
-}
+import type { JwtSettingsInput, RoleTier } from './jwt-settings-input'
 
 /** Valid settings, with every default filled in. */
 export interface JwtSettings {

@@ -1,0 +1,92 @@
+import type { Dimension } from '../lambda/config-table/items/dimension'
+import type { ConcurrencyInput, Duration, PolicyInput } from '../limiter/policies/policy'
+
+/** Whom a policy counts: one or several of these, such as `['client', 'route']`. docs/identity.md describes each. */
+export type CountedByProp = Dimension | 'route' | readonly (Dimension | 'route')[]
+
+interface TierPolicyExtras {
+  /** @default `per-` and the window, such as `per-1m`, after the name of its `cost`; `running` */
+  readonly name?: string
+  /** @default that of the tier, the route or the global policies */
+  readonly by?: CountedByProp
+}
+
+/** A policy on requests in time, as in a tiers file. docs/config-table.md describes each field. */
+export interface WindowPolicyProps
+  extends TierPolicyExtras,
+    Omit<PolicyInput, 'name' | 'window' | 'maxDelay' | 'blockFor'> {
+  readonly window: Duration | 'day' | 'week' | 'month' | 'year'
+  readonly maxDelay?: Duration
+  readonly blockFor?: Duration
+  /** Whether, and for how long at most, units are reserved until the backend says what was used. @default false */
+  readonly settle?: boolean | Duration
+}
+
+/** A policy on requests that are running, as in a tiers file. */
+export interface RunningPolicyProps extends TierPolicyExtras, Pick<ConcurrencyInput, 'algorithm' | 'limit' | 'action'> {
+  readonly timeout: Duration
+}
+
+/** A policy of a tier. */
+export type TierPolicyProps = WindowPolicyProps | RunningPolicyProps
+/** A policy of a route, or of every request. */
+export type SharedPolicyProps = TierPolicyProps & {
+  /** The tiers whose callers it holds for. @default all */
+  readonly tiers?: readonly string[]
+}
+
+/** What one kind of caller may send. */
+export interface TierProps {
+  readonly policies: readonly TierPolicyProps[]
+  /** Whom its policies count. @default 'client' */
+  readonly by?: CountedByProp
+  /** @default 'optional' */
+  readonly credentials?: 'required' | 'optional'
+  /** What happens to its requests while the state table is unavailable. @default the function's */
+  readonly failureMode?: 'local' | 'allow' | 'deny'
+  /** The APIs that it holds for, where its name ends in `@` and a word. @default all */
+  readonly apis?: readonly string[]
+}
+
+/** Units that a request takes: always the same, or by a value of the request. */
+export type CostProp =
+  | number
+  | ({
+      readonly default?: number
+      readonly max: number
+      readonly divide?: number
+      readonly roundUp?: boolean
+    } & (
+      | { readonly query: string }
+      | { readonly header: string }
+      | { readonly path: string }
+      | { readonly claim: string }
+    ))
+
+/** Rules for the requests of one route. */
+export interface RouteProps extends Omit<TierProps, 'policies' | 'failureMode'> {
+  readonly policies?: readonly SharedPolicyProps[]
+  /** @default 1 */
+  readonly cost?: CostProp
+  /** Of policies that count another cost, by its name. @default 1 each */
+  readonly costs?: Readonly<Record<string, CostProp>>
+  /** @default false */
+  readonly settle?: boolean | Duration
+}
+
+/** Tiers and routes in the code of an app, in place of a tiers file. */
+export interface TiersInCode {
+  /**
+   * Tiers by name, in place of `tiersFile`: `{ anonymous: { by: 'ip', policies: [{ limit: 20, window: '1m' }] } }`. A
+   * mistake in them fails the synth.
+   *
+   * @default those of `tiersFile`
+   */
+  readonly tiers?: Readonly<Record<string, TierProps>>
+  /** Rules by method and path, such as `GET /search`; beside `tiers` only. @default none */
+  readonly routes?: Readonly<Record<string, RouteProps>>
+  /** Policies of every request; beside `tiers` only. @default none */
+  readonly global?: { readonly policies: readonly SharedPolicyProps[]; readonly by?: CountedByProp }
+  /** Settings as in a tiers file; beside `tiers` only. @default docs/config-table.md says each */
+  readonly settings?: Readonly<Record<string, unknown>>
+}
