@@ -5,8 +5,8 @@
  * @module sluice/backend
  */
 export { headersFromContext } from '../lambda/responses/backend-headers'
+export type { UsedUnits } from '../limiter/reported-units'
 export { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './middleware'
 export type { TooManyRequests } from './responses'
-export type { UsedUnits } from './settler'
 export { type CostNow, handOn, reportCost, type SettleOptions } from './settling'
 export { type BackendOptions, type Handler, type WithRateLimitOptions, withRateLimit } from './with-rate-limit'

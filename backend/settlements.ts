@@ -1,9 +1,15 @@
-import type { Settler, UsedUnits } from './settler'
+import type { UsedUnits } from '../limiter/reported-units'
+
+/** What settlements need of a `Settler`. */
+interface RequestSettler {
+  settle(reservation: string, used: UsedUnits | undefined): Promise<boolean>
+  release(reservation: string): Promise<boolean>
+}
 
 /** Where settlements go. */
 export interface SettlerSource {
   /** It is loaded where a function has a table to settle in; `undefined` where it has none. */
-  load(): Promise<Pick<Settler, 'settle' | 'release'> | undefined>
+  load(): Promise<RequestSettler | undefined>
   /** Takes a warning for operators. @default a line of JSON on stderr */
   warn?(event: string, message: string): void
 }
@@ -87,11 +93,7 @@ export class Settlements {
 const toStderr = (event: string, message: string) =>
   void process.stderr.write(`${JSON.stringify({ level: 'warn', event, message, source: 'sluice/backend' })}\n`)
 
-const endWith = (
-  settler: Pick<Settler, 'settle' | 'release'>,
-  reservation: string,
-  { used, isHandedOn }: Ending,
-): Promise<boolean> =>
+const endWith = (settler: RequestSettler, reservation: string, { used, isHandedOn }: Ending): Promise<boolean> =>
   isHandedOn && used === undefined ? settler.release(reservation) : settler.settle(reservation, used)
 
 /** Anything may be thrown, also what cannot be made a text. */

@@ -1,5 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { systemClock } from '../limiter/clock'
+import { type Clock, systemClock } from '../limiter/clock'
+import type { UsedUnits } from '../limiter/reported-units'
 import { parseReservation, type Reserved } from '../limiter/reservation'
 import { type SettlingLimiter, settle } from '../limiter/reserving'
 import { StoreCalls } from '../limiter/store-calls'
@@ -7,11 +8,8 @@ import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
 import type { StateStore } from '../limiter/stores/store'
 import { SubjectCache } from '../limiter/subject-cache'
 import { SubjectItems } from '../limiter/subject-items'
-import type { UsedUnits } from '../limiter/take-options'
 import { actualOf, entriesOf } from '../limiter/used-units'
 import type { SettlingTable } from './environment'
-
-export type { UsedUnits }
 
 /** Time for one settlement in the background, in milliseconds: a connection may have to be made. */
 const DEADLINE_MS = 2000
@@ -54,7 +52,7 @@ export function settlerFor({ name: tableName, endpoint }: SettlingTable): Settle
 }
 
 /** A settler for a function that decides nothing itself. */
-export function settlerIn(store: StateStore, clock = systemClock): Settler {
+export function settlerIn(store: StateStore, clock: Clock = systemClock): Settler {
   const options = { store, clock, deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS }
   const calls = new StoreCalls({ ...options, onEvent: () => {} })
   const subjects = new SubjectCache(1000)

@@ -1,7 +1,8 @@
+import type { UsedUnits } from '../limiter/reported-units'
 import { settlingTable } from './environment'
 import { fromEvent, type GatewayContext } from './gateway-context'
 import { Settlements, within } from './settlements'
-import type { Settler, UsedUnits } from './settler'
+import type { Settler } from './settler'
 
 /** How a request is settled. */
 export interface SettleOptions {

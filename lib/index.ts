@@ -7,7 +7,7 @@
 export type { Dimension } from '../lambda/config-table/items/dimension'
 export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings-input'
 export { ConfigError, Mistake, type MistakeCode } from '../limiter/errors'
-export type { RegionShares } from '../provisioning/region-shares'
+export type { RegionShares } from '../provisioning/shares-by-region'
 export { accessLogFormat } from './access-log-format'
 export type { AuthorizerFunctionOptions } from './authorizer-options'
 export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'

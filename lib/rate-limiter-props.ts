@@ -1,4 +1,4 @@
-import type { RegionShares } from '../provisioning/region-shares'
+import type { RegionShares } from '../provisioning/shares-by-region'
 import type { AuthorizerFunctionOptions } from './authorizer-options'
 import type { IdentitySource } from './identity'
 import type { LimiterTablesOptions } from './limiter-tables'

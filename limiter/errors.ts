@@ -36,6 +36,7 @@ export type MistakeCode =
   | 'invalid_hmac_key'
   | 'invalid_environment'
   | 'invalid_file'
+  | 'missing_package'
 
 /** One mistake in a configuration. As a text it is its sentence. */
 export class Mistake {

@@ -37,6 +37,7 @@ export type {
   WrittenPolicy,
 } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
+export type { UsedUnits } from './reported-units'
 export type { AcquiredDecision, AcquireOptions, AsyncDispose, Slot } from './slot'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'
@@ -53,4 +54,4 @@ export type {
   WriteId,
   WriteOutcome,
 } from './stores/store'
-export type { ReservedDecision, ReserveOptions, TakeOptions, UsedUnits } from './take-options'
+export type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'

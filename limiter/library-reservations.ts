@@ -5,10 +5,11 @@ import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } 
 import { type Meter, meterOf } from './meter'
 import { parseDuration } from './policies/duration'
 import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from './policies/quota'
+import type { UsedUnits } from './reported-units'
 import { parseReservation, Reservation } from './reservation'
 import { type ReservingLimiter, reserve, type SettlingLimiter, settle } from './reserving'
 import type { AcquireOptions, Slot } from './slot'
-import type { ReservedDecision, ReserveOptions, UsedUnits } from './take-options'
+import type { ReservedDecision, ReserveOptions } from './take-options'
 import { actualOf, entriesOf } from './used-units'
 
 /** What acquiring slots, and reserving and settling units, ask of a `RateLimiter`. */

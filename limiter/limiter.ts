@@ -2,8 +2,9 @@ import type { Decision } from './decision'
 import type { Meter } from './meter'
 import type { RateLimiterOptions, RefundOptions } from './options'
 import type { AnyPolicyInput } from './policies/policy'
+import type { UsedUnits } from './reported-units'
 import type { AcquireOptions, Slot } from './slot'
-import type { ReservedDecision, ReserveOptions, TakeOptions, UsedUnits } from './take-options'
+import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
 import type { WaitLimits } from './wait-for'
 
 /** What `createLimiter` wants: a store and policies. */

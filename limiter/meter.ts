@@ -1,5 +1,5 @@
+import type { UsedUnits } from './reported-units'
 import type { ReservedUnits } from './reservation'
-import type { UsedUnits } from './take-options'
 
 /** Debits units of a reservation while they are used, such as the tokens of an answer that is streamed. */
 export interface Meter {

@@ -1,4 +1,5 @@
-import type { ReservedDecision, ReserveOptions, TakeOptions, UsedUnits } from './take-options'
+import type { UsedUnits } from './reported-units'
+import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
 
 /** What a request takes that gets a slot; with `reserve`, units that are settled, too. */
 export interface AcquireOptions extends TakeOptions {

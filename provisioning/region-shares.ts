@@ -1,12 +1,7 @@
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { type Place, report } from '../limiter/policies/report'
+import type { RegionShares } from './shares-by-region'
 import type { TiersFile } from './tiers-file'
-
-/**
- * How much of each limit each Region has, in percent by the Region's name: `{ 'eu-west-1': 60, 'us-east-1': 40 }`. They
- * make 100 together.
- */
-export type RegionShares = Readonly<Record<string, number>>
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -6,7 +6,7 @@ import { type Handler, rateLimited, serveDecided, type WithRateLimitOptions } fr
 import { BoundedMap } from '../limiter/bounded-map'
 import { ConfigError, Mistake } from '../limiter/errors'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
-import type { UsedUnits } from '../limiter/take-options'
+import type { UsedUnits } from '../limiter/reported-units'
 import { type MessageDenial, messageDenial } from './message-denial'
 import { isMessage } from './message-request'
 import type { MessageOptions, TieredLimiter } from './tiered-decision'

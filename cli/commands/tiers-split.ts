@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import { neverPassing, partsOf, policiesOf, type RegionShares, splitTiers } from '../../provisioning/region-shares'
+import { neverPassing, partsOf, policiesOf, splitTiers } from '../../provisioning/region-shares'
+import type { RegionShares } from '../../provisioning/shares-by-region'
 import { checkTiersFile } from '../../provisioning/tiers-file'
 import { type AddCommand, describeCommand } from '../command'
 import { UserError } from '../exit'

@@ -45,7 +45,7 @@ export class DynamoDbStore implements StateStore {
     if (typeof tableName !== 'string' || tableName === '')
       issues.push(new Mistake('invalid_value', `tableName must be the name of a table, got ${printed(tableName)}`))
     if (issues.length > 0) throw new ConfigError(issues)
-    this.client = client
+    this.client = UpdateItemCommand && client // an SDK that is not installed is told here (dynamodb-sdk.ts)
     this.tableName = tableName
   }
 

@@ -27,15 +27,14 @@ export async function createTable(
   keys: readonly [string, string?],
 ): Promise<void> {
   const names = keys.filter((name) => name !== undefined)
+  const command = new CreateTableCommand({
+    TableName: tableName,
+    BillingMode: 'PAY_PER_REQUEST',
+    AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+    KeySchema: names.map((AttributeName, i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
+  })
   try {
-    await client.send(
-      new CreateTableCommand({
-        TableName: tableName,
-        BillingMode: 'PAY_PER_REQUEST',
-        AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
-        KeySchema: names.map((AttributeName, i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
-      }),
-    )
+    await client.send(command)
   } catch (error) {
     if ((error as Error).name !== 'ResourceInUseException') throw toStoreUnavailable(error, tableName)
   }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { linksIn, proseOf, withoutBlocks } from './links'
 
 const ROOT = join(__dirname, '..', '..')
 
@@ -8,10 +9,6 @@ const ROOT = join(__dirname, '..', '..')
 const PAGES = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: ROOT, encoding: 'utf8' })
   .split('\n')
   .filter((path) => path !== '' && existsSync(join(ROOT, path)))
-
-/** A page without its fenced blocks. */
-const withoutBlocks = (text: string): string => text.replace(/^[ \t]*```[\s\S]*?^[ \t]*```[ \t]*$/gm, '')
-const proseOf = (page: string): string => withoutBlocks(readFileSync(join(ROOT, page), 'utf8'))
 
 /** The names under which headings can be linked to, as GitHub makes them: one that comes again is numbered. */
 function anchorsIn(prose: string): string[] {
@@ -27,15 +24,6 @@ function anchorsIn(prose: string): string[] {
     seen.set(anchor, times + 1)
     return times === 0 ? anchor : `${anchor}-${times}`
   })
-}
-
-/** What a page links to or shows in this repository: inline, by reference, or in HTML. */
-function linksIn(prose: string): string[] {
-  const text = prose.replace(/(`+)(?!`)[\s\S]*?[^`]\1(?!`)/g, (code) => (/\]\(/.test(code) ? '' : code))
-  const links = /\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)|^\[[^\]]+\]:\s+(\S+)|<(?:a|img)\s[^>]*?(?:href|src)="([^"]+)"/gm
-  return [...text.matchAll(links)]
-    .map(([, inline, reference, html]) => (inline ?? reference ?? html)!)
-    .filter((target) => !/^[a-z]+:/.test(target))
 }
 
 /** Why a link leads nowhere. */

@@ -20,6 +20,7 @@ const OPTIONS: ts.CompilerOptions = {
     sluice: [join(ROOT, 'lib', 'index.ts')],
     'sluice/limiter': [join(ROOT, 'limiter', 'index.ts')],
     'sluice/backend': [join(ROOT, 'backend', 'index.ts')],
+    'sluice-backend': [join(ROOT, 'backend', 'index.ts')],
     'sluice/middleware': [join(ROOT, 'middleware', 'index.ts')],
     'sluice/express-rate-limit': [join(ROOT, 'middleware', 'express-rate-limit-store.ts')],
     'sluice/tiered': [join(ROOT, 'tiered', 'index.ts')],

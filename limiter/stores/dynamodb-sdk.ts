@@ -1,0 +1,32 @@
+import { isMissing, missingPackage } from '../missing-package'
+
+const SDK = '@aws-sdk/client-dynamodb'
+
+type Sdk = typeof import('@aws-sdk/client-dynamodb')
+
+/**
+ * The SDK for DynamoDB, loaded when something of it is used first. In the published packages, every import of it is
+ * this: a program that counts in memory does not have to install it, nor does a function that settles nothing.
+ *
+ * @throws ConfigError, from whatever uses it, where it is not installed.
+ */
+export const dynamoDbSdk = onUse(() => require(SDK) as Sdk)
+
+/** An object that is asked for only when one of its properties is. */
+export function onUse<Module extends object>(load: () => Module): Module {
+  let loaded: Module | undefined
+  return new Proxy({} as Module, {
+    get(_, property) {
+      loaded ??= orSentence(load)
+      return Reflect.get(loaded, property)
+    },
+  })
+}
+
+function orSentence<Module>(load: () => Module): Module {
+  try {
+    return load()
+  } catch (error) {
+    throw isMissing(error, SDK) ? missingPackage('what Sluice keeps in DynamoDB needs', [SDK]) : error
+  }
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildAuthorizerBundle, ROOT } from '../../lib/authorizer-bundle'
+import { buildSeedBundle } from '../../lib/seed/seed-bundle'
+import { buildCommand } from './command'
+import { finishDeclarations } from './declarations'
+import { buildLibrary } from './library'
+
+/** The step of `npm run build` after the compiler, which wrote the declarations: makes `dist` what users get (ADR 0033). */
+const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  exports: Record<string, string | { readonly types: string }>
+}
+const entries = Object.values(exports).flatMap((entry) =>
+  typeof entry === 'string' ? [] : entry.types.replace(/^\.\/dist\/|\.d\.ts$/g, ''),
+)
+
+const dist = join(ROOT, 'dist')
+buildLibrary(dist, entries)
+finishDeclarations(
+  dist,
+  entries.map((entry) => join(dist, `${entry}.d.ts`)),
+)
+buildAuthorizerBundle(join(dist, 'authorizer'))
+buildSeedBundle(join(dist, 'seed'))
+buildCommand(join(dist, 'cli'))
