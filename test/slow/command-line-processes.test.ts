@@ -145,7 +145,7 @@ describe('Ctrl-C', () => {
   const limit = (count: number) => ({ policies: [{ name: 'per-minute', limit: count, window: '1m' }] })
 
   it('in the middle of an apply finishes the write under way, says what is done, and the next run goes on', async () => {
-    const slow = await deploy()
+    const slow = await deploy('dynalite')
     await slow.put(...TIERS)
     const file = join(folder, 'tiers.yaml')
     const { out: before } = await slow.sluice(['tiers', 'export'])
