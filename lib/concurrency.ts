@@ -1,6 +1,9 @@
-import { Annotations, Duration, Token } from 'aws-cdk-lib'
-import { Alarm, ComparisonOperator, type IAlarmAction, type Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
+import { Annotations, type Duration, Token } from 'aws-cdk-lib'
+import type { Alarm, IAlarmAction } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
+import type { LimiterMetrics } from './limiter-metrics'
+import { ALARMS } from './watch/alarm-set'
+import { limiterAlarm } from './watch/limiter-alarms'
 
 /**
  * By this id the warning can be acknowledged:
@@ -13,9 +16,6 @@ const DEADLINE_MS = 300
 
 /** An ordinary burst keeps fewer instances busy. */
 const FEWEST = 20
-
-/** Above this share of busy instances, requests are about to be throttled. */
-const ALARM_SHARE = 0.8
 
 /** Warns that other functions of the account can use up the concurrency of this one, so that requests get a 500. */
 export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Duration | undefined): void {
@@ -47,32 +47,16 @@ export class ConcurrencyAlarms extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { throttles, concurrency }: Readonly<Record<'throttles' | 'concurrency', Metric>>,
+    limiter: LimiterMetrics,
     reserved: number | undefined,
     { actions = [] }: ConcurrencyAlarmsOptions,
   ) {
     super(scope, id)
-    const common = {
-      evaluationPeriods: 1,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-      treatMissingData: TreatMissingData.NOT_BREACHING,
-    }
-    this.throttles = new Alarm(this, 'Throttles', {
-      ...common,
-      metric: throttles.with({ period: Duration.minutes(1), statistic: 'sum' }),
-      threshold: 1,
-      alarmDescription:
-        'the authorizer is throttled, and each such request gets a 500: raise reservedConcurrentExecutions, or block the flood with AWS WAF',
-    })
+    this.throttles = limiterAlarm(this, 'throttles', limiter, ALARMS.throttles.threshold!)
     this.concurrency =
       reserved === undefined || Token.isUnresolved(reserved)
         ? undefined
-        : new Alarm(this, 'Concurrency', {
-            ...common,
-            metric: concurrency.with({ period: Duration.minutes(1), statistic: 'max' }),
-            threshold: Math.max(1, Math.floor(reserved * ALARM_SHARE)),
-            alarmDescription: `nearly all of the ${reserved} reserved authorizer instances are busy: requests beyond them get a 500`,
-          })
+        : limiterAlarm(this, 'concurrency', limiter, ALARMS.concurrency.threshold!, reserved)
     for (const alarm of [this.throttles, ...(this.concurrency ? [this.concurrency] : [])])
       alarm.addAlarmAction(...actions)
   }

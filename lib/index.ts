@@ -37,3 +37,9 @@ export type {
   TiersInCode,
   WindowPolicyProps,
 } from './tiers-props'
+export type { AlarmName } from './watch/alarm-set'
+export type { DeniedCallersRule } from './watch/denied-callers-rule'
+export type { LimiterAlarms, LimiterAlarmsOptions } from './watch/limiter-alarms'
+export type { LimiterDashboard, LimiterDashboardOptions } from './watch/limiter-dashboard'
+export type { LimiterQueries } from './watch/limiter-queries'
+export type { WatchedLimiter } from './watched-limiter'

@@ -28,7 +28,8 @@ export abstract class LimiterMetrics extends Construct {
   /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */
   abstract readonly handler: LambdaFunction
   abstract readonly stateTable: ITableV2
-  private readonly metricsNamespace: string
+  /** The CloudWatch namespace of its metrics. */
+  readonly metricsNamespace: string
   private readonly metricsByApi: boolean
 
   constructor(scope: Construct, id: string, props: AuthorizerFunctionOptions) {
@@ -116,7 +117,7 @@ export abstract class LimiterMetrics extends Construct {
     return this.metric('HotKeys', options)
   }
 
-  /** Times that an instance's circuit breaker for the state table opened. */
+  /** Times that an instance's clock was found to be more than a minute off. */
   metricClockErrors(options?: MetricOptions): Metric {
     return this.metric('ClockErrors', options)
   }

@@ -9,11 +9,10 @@ import type { Construct } from 'constructs'
 import { AuthorizerFunction } from './authorizer-function'
 import { checkApiPlace, checkProps } from './check-props'
 import { tableMistakes } from './check-tables'
-import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
+import { warnOfSharedConcurrency } from './concurrency'
 import { vpcOf } from './function-parts'
 import { grantSettle } from './grant-settle'
 import { invokeRoleFor, permissionMistakes } from './invoke-role'
-import { LimiterMetrics } from './limiter-metrics'
 import { nameForCommandLine } from './limiter-output'
 import { LimiterTables } from './limiter-tables'
 import type { ProtectingLimiter } from './protect/call-permission'
@@ -32,6 +31,7 @@ import { SharedRateLimiter, type SharedRateLimiterOptions } from './shared-limit
 import { type OtherAccounts, permitOthers } from './sharing'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
 import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
+import { WatchedLimiter } from './watched-limiter'
 
 /**
  * A rate limiter for any number of APIs: a function that decides, a table for its state and one for tiers and clients.
@@ -41,7 +41,7 @@ import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
  * limiter.protect(api)
  * ```
  */
-export class RateLimiter extends LimiterMetrics {
+export class RateLimiter extends WatchedLimiter {
   /**
    * A limiter that another app has deployed, in this account or in another one that shares it, to stand before APIs of
    * this app. The stack must say its account and Region.
@@ -65,7 +65,7 @@ export class RateLimiter extends LimiterMetrics {
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
   readonly configTable: ITableV2
-  private readonly reserved: number | undefined
+  protected readonly reserved: number | undefined
   private readonly seeds: Construct[] = []
   /** Who else may call it, in words. */
   private readonly shared: string[] = []
@@ -204,15 +204,5 @@ export class RateLimiter extends LimiterMetrics {
    */
   shareWith(others: OtherAccounts): void {
     this.shared.push(...permitOthers(this.alias ?? this.handler, others))
-  }
-
-  /**
-   * Creates alarms on concurrency: one on throttled requests and, with reserved concurrency, one on 80 % of it in use.
-   *
-   * @throws when it is called again.
-   */
-  addConcurrencyAlarms(options: ConcurrencyAlarmsOptions = {}): ConcurrencyAlarms {
-    const metrics = { throttles: this.metricThrottles(), concurrency: this.metricConcurrentExecutions() }
-    return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', metrics, this.reserved, options)
   }
 }

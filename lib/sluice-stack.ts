@@ -29,10 +29,16 @@ export class SluiceStack extends Stack {
   constructor(
     scope: Construct,
     id: string,
-    { stackName, tiersFile = 'tiers.yaml', ...options }: SluiceStackOptions & StackProps = {},
+    { stackName, tiersFile = 'tiers.yaml', dashboard = false, ...options }: SluiceStackOptions & StackProps = {},
   ) {
     super(scope, id, { description: 'Sluice, a rate limiter for API Gateway', stackName, ...options })
     const limiter = new RateLimiter(this, 'Limiter', { tiersFile, ...options })
+    if (dashboard) {
+      limiter.addDashboard()
+      limiter.addAlarms()
+      limiter.addQueries()
+      limiter.addDeniedCallersRule()
+    }
 
     const { architecture = Architecture.ARM_64, logRetention: retention = RetentionDays.ONE_MONTH } = options
     const logGroup = new LogGroup(this, 'SampleBackendLogs', { retention, removalPolicy: RemovalPolicy.DESTROY })

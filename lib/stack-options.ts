@@ -20,6 +20,8 @@ export interface SluiceStackOptions
   > {
   /** @default 'Sluice' */
   readonly stackName?: string
+  /** Whether it has what watches the limiter: a dashboard, alarms, queries, a rule of who is denied. @default false */
+  readonly dashboard?: boolean
 }
 
 const DAYS = Object.values(RetentionDays).filter(
@@ -47,6 +49,10 @@ const SETTINGS = {
     wanted: 'destroy or retain',
   },
   deletionProtection: {
+    read: (text: string) => ({ true: true, false: false })[text],
+    wanted: 'true or false',
+  },
+  dashboard: {
     read: (text: string) => ({ true: true, false: false })[text],
     wanted: 'true or false',
   },

@@ -1,12 +1,11 @@
-import { DYNAMODB_USD } from '../../cli/simulate/report/prices'
+import { DYNAMODB_USD, LAMBDA_USD } from '../../provisioning/prices'
 
-export { PRICES_READ } from '../../cli/simulate/report/prices'
+export { PRICES_READ } from '../../provisioning/prices'
 
 /**
  * US dollars in us-east-1, without free tiers, volume discounts and taxes. `-- --region-prices file.json` replaces any
  * of them by name.
  *
- * @see https://aws.amazon.com/lambda/pricing/ arm64, first tier
  * @see https://aws.amazon.com/api-gateway/pricing/ first tier
  * @see https://aws.amazon.com/cloudwatch/pricing/ standard log class
  * @see https://aws.amazon.com/waf/pricing/
@@ -14,8 +13,7 @@ export { PRICES_READ } from '../../cli/simulate/report/prices'
  */
 export const US_EAST_1 = {
   ...DYNAMODB_USD,
-  lambdaMillionRequests: 0.2,
-  lambdaGbSecond: 0.0000133334,
+  ...LAMBDA_USD,
   restApiMillionRequests: 3.5,
   httpApiMillionRequests: 1,
   logsGb: 0.5,

@@ -94,6 +94,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     if (leftOut)
       write('info', event, {
         ...detailsOf(told, origin),
+        denials: event === 'request_denied' ? leftOut.same + 1 : undefined,
         leftOut: leftOut.same,
         othersLeftOut: leftOut.others || undefined,
       })

@@ -69,6 +69,15 @@ describe('the context of the app', () => {
     template.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
   })
 
+  it('has the limiter watched where it says dashboard=true', () => {
+    const stack = new SluiceStack(new App(), 'Sluice', optionsFrom({ dashboard: 'true' }))
+    const template = Template.fromStack(stack)
+    template.resourceCountIs('AWS::CloudWatch::Dashboard', 1)
+    template.resourceCountIs('AWS::CloudWatch::InsightRule', 1)
+    template.resourceCountIs('AWS::Logs::QueryDefinition', 5)
+    expect(Object.keys(template.findResources('AWS::CloudWatch::Alarm')).length).toBeGreaterThan(10)
+  })
+
   it('chooses the tiers file, whose errors fail the synth', () => {
     const { tiersFile } = optionsFrom({ tiersFile: 'package.json' })
     expect(() => new SluiceStack(new App(), 'Sluice', { tiersFile })).toThrow('(package.json)')
@@ -80,6 +89,7 @@ describe('the context of the app', () => {
       stateTableName: 'a b',
       configTableName: 'x',
       removalPolicy: 'keep',
+      dashboard: 'yes',
       architecture: 'arm',
       logRetentionDays: '2',
       reservedConcurrency: '0',
@@ -89,6 +99,7 @@ describe('the context of the app', () => {
       'stateTableName must be a valid DynamoDB table name, got "a b" (context)',
       'configTableName must be a valid DynamoDB table name, got "x" (context)',
       'removalPolicy must be destroy or retain, got "keep" (context)',
+      'dashboard must be true or false, got "yes" (context)',
       'architecture must be arm64 or x86_64, got "arm" (context)',
       'reservedConcurrency must be an integer from 1 to 999999, got "0" (context)',
       expect.stringMatching(/^logRetentionDays must be one of 1, 3, 5, 7, .*, got "2" \(context\)$/),

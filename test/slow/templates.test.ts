@@ -203,6 +203,12 @@ describe('templates without the CDK, beside the stack of this repository', () =>
     await lint('--ignore-checks', 'W3005', '--', ...templates.map((name) => join(assembly, name)))
   })
 
+  test('nor in that of the stack with all that watches the limiter', async () => {
+    const assembly = join(folder, 'watched')
+    await aws.cdk(ROOT, 'synth', '--quiet', '-c', 'dashboard=true', '--output', assembly)
+    await lint('--ignore-checks', 'W3005', '--', join(assembly, 'Sluice.template.json'))
+  }, 120_000)
+
   test.each([...REST, ...HTTP])('cfn-lint finds nothing in the example %s', async (path) => {
     await lint('--', join(EXAMPLES, path))
   })

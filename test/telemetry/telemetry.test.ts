@@ -51,6 +51,7 @@ describe('a denial', () => {
         retryAfter: 13,
         method: 'GET',
         route: 'GET /search',
+        denials: 1,
         leftOut: 0,
       },
     ])
@@ -65,6 +66,7 @@ describe('a denial', () => {
     clock.now += 1 // just in time
     answered(DENIED)
     expect(entries().map(({ leftOut }) => leftOut)).toEqual([0, 100])
+    expect(entries().map(({ denials }) => denials)).toEqual([1, 101]) // together every denial there was
   })
 
   it('of a request that can never pass is logged once a second at most', () => {

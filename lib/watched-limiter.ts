@@ -1,0 +1,100 @@
+import { Annotations, Stack } from 'aws-cdk-lib'
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
+import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions } from './concurrency'
+import { LimiterMetrics } from './limiter-metrics'
+import { DeniedCallersRule } from './watch/denied-callers-rule'
+import { LimiterAlarms, type LimiterAlarmsOptions } from './watch/limiter-alarms'
+import { LimiterDashboard, type LimiterDashboardOptions } from './watch/limiter-dashboard'
+import { LimiterQueries } from './watch/limiter-queries'
+
+/** By this id the warning can be acknowledged. */
+const WARNING = 'sluice:sharedMetricsNamespace'
+
+/** What watches a limiter in CloudWatch: nothing of it is made, and nothing of it costs, unless it is asked for. */
+export abstract class WatchedLimiter extends LimiterMetrics {
+  abstract readonly logGroup: ILogGroup
+  abstract readonly configTable: ITableV2
+  protected abstract readonly reserved: number | undefined
+  private isChecked = false
+
+  /**
+   * Creates a dashboard: allowed and denied, denied by tier and policy, latency, conflicts, concurrency, mistakes and
+   * cost. docs/observability.md says what it costs.
+   *
+   * @throws when it is called again.
+   */
+  addDashboard(options?: LimiterDashboardOptions): LimiterDashboard {
+    this.warnOfSharedNamespace()
+    const { configTable, reserved } = this
+    const dashboard = new LimiterDashboard(this, 'Dashboard', this, { configTable, reserved }, options)
+    const rule = this.node.tryFindChild('DeniedCallersRule') as DeniedCallersRule | undefined
+    if (rule) dashboard.showDeniedCallers(rule.ruleName)
+    return dashboard
+  }
+
+  /**
+   * Creates the recommended alarms, whose descriptions say what to do first. Those of `addConcurrencyAlarms` are among
+   * them: call one of the two. docs/runbook.md has an entry for each.
+   *
+   * @throws ConfigError with all that is wrong in the options; an error when it is called again.
+   */
+  addAlarms(options?: LimiterAlarmsOptions): LimiterAlarms {
+    this.warnOfSharedNamespace()
+    return new LimiterAlarms(this, 'Alarms', this, this.reserved, options)
+  }
+
+  /**
+   * Saves queries of the log in CloudWatch Logs Insights: who was denied most, by which policy, who for the first time,
+   * decisions without the state table, mistakes in the config table.
+   *
+   * @throws when it is called again.
+   */
+  addQueries(): LimiterQueries {
+    return new LimiterQueries(this, 'Queries', this.logGroup)
+  }
+
+  /**
+   * Creates a Contributor Insights rule that ranks callers, by hash, by how often they were denied; a dashboard shows
+   * it. It needs a log group of the standard class, and lines of level `info`.
+   *
+   * @throws when it is called again.
+   */
+  addDeniedCallersRule(): DeniedCallersRule {
+    const rule = new DeniedCallersRule(this, 'DeniedCallersRule', this.logGroup)
+    const dashboard = this.node.tryFindChild('Dashboard') as LimiterDashboard | undefined
+    dashboard?.showDeniedCallers(rule.ruleName)
+    return rule
+  }
+
+  /**
+   * Creates alarms on concurrency: one on throttled requests and, with reserved concurrency, one on 80 % of it in use.
+   *
+   * @throws when it is called again.
+   */
+  addConcurrencyAlarms(options: ConcurrencyAlarmsOptions = {}): ConcurrencyAlarms {
+    return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', this, this.reserved, options)
+  }
+
+  /** Metrics of limiters with one namespace add up, so that an alarm or a graph of one shows both. */
+  private warnOfSharedNamespace(): void {
+    if (this.isChecked) return
+    this.isChecked = true
+    this.node.addValidation({
+      validate: () => {
+        const { environment } = Stack.of(this)
+        const others = this.node.root.node
+          .findAll()
+          .filter((one) => one instanceof LimiterMetrics && one !== this)
+          .map((one) => one as LimiterMetrics)
+          .filter((one) => one.metricsNamespace === this.metricsNamespace && Stack.of(one).environment === environment)
+        if (others.length > 0)
+          Annotations.of(this).addWarningV2(
+            WARNING,
+            `the alarms and graphs of this limiter also count ${others.map(({ node }) => node.path).join(', ')}, because all write metrics to the namespace "${this.metricsNamespace}": give each its own metricsNamespace`,
+          )
+        return []
+      },
+    })
+  }
+}
