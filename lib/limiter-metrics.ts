@@ -30,12 +30,16 @@ export abstract class LimiterMetrics extends Construct {
   abstract readonly stateTable: ITableV2
   /** The CloudWatch namespace of its metrics. */
   readonly metricsNamespace: string
+  /** The lowest level of lines that the function writes. */
+  protected readonly logLevel: string
   private readonly metricsByApi: boolean
 
   constructor(scope: Construct, id: string, props: AuthorizerFunctionOptions) {
     super(scope, id)
-    const { SLUICE_METRICS_NAMESPACE, SLUICE_METRICS_BY_API } = props.functionOptions?.environment ?? {}
+    const { SLUICE_METRICS_NAMESPACE, SLUICE_METRICS_BY_API, SLUICE_LOG_LEVEL } =
+      props.functionOptions?.environment ?? {}
     this.metricsNamespace = SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
+    this.logLevel = SLUICE_LOG_LEVEL ?? props.logLevel ?? 'info'
     this.metricsByApi = (SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
   }
 

@@ -1,6 +1,7 @@
 import { Annotations, Stack } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
+import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions } from './concurrency'
 import { LimiterMetrics } from './limiter-metrics'
 import { DeniedCallersRule } from './watch/denied-callers-rule'
@@ -56,11 +57,18 @@ export abstract class WatchedLimiter extends LimiterMetrics {
 
   /**
    * Creates a Contributor Insights rule that ranks callers, by hash, by how often they were denied; a dashboard shows
-   * it. It needs a log group of the standard class, and lines of level `info`.
+   * it. It needs a log group of the standard class.
    *
-   * @throws when it is called again.
+   * @throws ConfigError where the function logs no denials, by its `logLevel`; an error when it is called again.
    */
   addDeniedCallersRule(): DeniedCallersRule {
+    if (!['debug', 'info'].includes(this.logLevel))
+      throw new ConfigError([
+        new Mistake(
+          'fields_conflict',
+          `logLevel must be info or debug for a rule about denials, which are lines of level info, got ${printed(this.logLevel)}`,
+        ),
+      ])
     const rule = new DeniedCallersRule(this, 'DeniedCallersRule', this.logGroup)
     const dashboard = this.node.tryFindChild('Dashboard') as LimiterDashboard | undefined
     dashboard?.showDeniedCallers(rule.ruleName)

@@ -72,7 +72,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     periods: 1,
     metric: (limiter, period) => limiter.metricCircuitOpened({ period }),
     happened: (n) => `Circuit breakers for the state table opened in 5 minutes, at least ${n} of them`,
-    advice: 'Instances try the table again every 30 to 45 s by themselves. Look at the table and the way to it',
+    advice: 'Instances try the table again by themselves, within 45 s. Look at the table and the way to it',
   },
   storeFailures: {
     threshold: 1,

@@ -1,8 +1,9 @@
-import { Stack, Token } from 'aws-cdk-lib'
+import { Stack } from 'aws-cdk-lib'
 import { CfnInsightRule } from 'aws-cdk-lib/aws-cloudwatch'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import type { LogEvent } from '../../lambda/telemetry/events'
+import { deployedStackOf } from './deployed-stack'
 
 /** The longest name of a rule is 128 characters, and the name has 24 of its own. */
 const MOST_OF_STACK_NAME = 100
@@ -17,9 +18,8 @@ export class DeniedCallersRule extends Construct {
   constructor(scope: Construct, id: string, logGroup: ILogGroup) {
     super(scope, id)
     const stack = Stack.of(this)
-    const { stackName } = stack
-    const place = Token.isUnresolved(stackName) ? stackName : stackName.slice(0, MOST_OF_STACK_NAME)
-    this.ruleName = `${place}-denied-callers-${this.node.addr.slice(-8)}`
+    const { stackName } = deployedStackOf(this)
+    this.ruleName = `${stackName.slice(0, MOST_OF_STACK_NAME)}-denied-callers-${this.node.addr.slice(-8)}`
     const rule = new CfnInsightRule(this, 'Rule', {
       ruleName: this.ruleName,
       ruleState: 'ENABLED',

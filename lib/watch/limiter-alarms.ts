@@ -15,7 +15,7 @@ import { ALARMS, type AlarmName, UNITS } from './alarm-set'
 /** How `addAlarms` makes its alarms. */
 export interface LimiterAlarmsOptions {
   /**
-   * Where alarms are sent, and that they are over. If it is encrypted by a key of yours, CloudWatch needs that key.
+   * Where an alarm is sent, and its end. If a key of yours encrypts it, CloudWatch must be allowed to use the key.
    *
    * @default nowhere
    */

@@ -1,32 +1,30 @@
-import { Stack } from 'aws-cdk-lib'
 import { CfnQueryDefinition, type ILogGroup } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import type { LogEvent } from '../../lambda/telemetry/events'
+import { deployedStackOf } from './deployed-stack'
 
 const named = (...events: LogEvent[]): string => events.map((event) => `"${event}"`).join(', ')
 
-/** Lines of versions before this one have no `denials`. */
-const DENIALS = 'sum(coalesce(denials, leftOut + 1))'
-/** Lines that were not sampled have no `leftOut`. */
-const LINES = 'sum(coalesce(leftOut, 0) + 1)'
+/** What was logged, and what its lines say was not. */
+const LINES = 'count(*) as lines, sum(leftOut) as notLogged'
 
 /** Queries of the authorizer's log, by name. */
 export const QUERIES = {
   'who was denied most': `filter event = "request_denied"
-| stats ${DENIALS} as denied by subject, tier, policy, reason
+| stats sum(denials) as denied by subject, tier, policy, reason
 | sort denied desc
 | limit 20`,
   'which policies deny': `filter event = "request_denied"
-| stats ${DENIALS} as denied, count_distinct(subject) as callers by tier, policy, reason, route
+| stats sum(denials) as denied, count_distinct(subject) as callers by tier, policy, reason, route
 | sort denied desc
 | limit 50`,
   'who was denied for the first time': `filter event = "request_denied"
-| stats min(@timestamp) as firstDenied, ${DENIALS} as denied by subject, tier, policy
+| stats min(@timestamp) as firstDenied, sum(denials) as denied by subject, tier, policy
 | sort firstDenied desc
 | limit 50`,
   'decisions without the state table': `filter event in [${named('decision_without_store', 'decision_failed', 'circuit_opened')}]
-| stats ${LINES} as times by event, failure, error, tier, policy, bin(5m)
-| sort times desc`,
+| stats ${LINES} by event, failure, error, tier, policy, bin(5m)
+| sort lines desc`,
   'mistakes in the config table': `filter event in [${named(
     'config_item_invalid',
     'config_items_conflict',
@@ -36,7 +34,7 @@ export const QUERIES = {
     'last_valid_used',
     'hmac_key_missing',
   )}]
-| stats max(@timestamp) as lastSeen, ${LINES} as times by event, item, client, issues.0.message
+| stats max(@timestamp) as lastSeen, ${LINES} by event, item, client, issues.0.message
 | sort lastSeen desc`,
 } as const
 
@@ -44,7 +42,7 @@ export const QUERIES = {
 export class LimiterQueries extends Construct {
   constructor(scope: Construct, id: string, logGroup: ILogGroup) {
     super(scope, id)
-    const stack = Stack.of(this)
+    const stack = deployedStackOf(this)
     const path = scope.node.path.slice(stack.node.path.length).replace(/^\//, '')
     for (const [name, queryString] of Object.entries(QUERIES))
       new CfnQueryDefinition(

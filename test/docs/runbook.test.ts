@@ -79,7 +79,7 @@ const COMMANDS = [...new Set([RUNBOOK, TROUBLESHOOTING].flatMap(commandsOf).map(
 const isRunHere = async (words: readonly string[]): Promise<boolean> => {
   const quoted = words.map((word) => (/\s/.test(word) ? `"${word}"` : word))
   const isWhole = (await commandMistakes(['sluice', ...quoted].join(' '))).length === 0
-  return isWhole && !/^(attach|simulate|doctor --e|tiers (apply|diff)|off|on)/.test(words.join(' '))
+  return isWhole && !/^(attach|status|simulate|doctor --e|tiers (apply|diff)|off|on)/.test(words.join(' '))
 }
 
 describe('the commands of both pages', () => {

@@ -1,10 +1,12 @@
-import { App, Stack, Validations } from 'aws-cdk-lib'
+import { App, NestedStack, Stack, Validations } from 'aws-cdk-lib'
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions'
+import { LogGroup } from 'aws-cdk-lib/aws-logs'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { AwsSolutionsChecks } from 'cdk-nag'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { ALARMS, type AlarmName } from '../../lib/watch/alarm-set'
 import { QUERIES } from '../../lib/watch/limiter-queries'
+import { pageOf } from '../docs/examples'
 import { issuesOf } from '../policies/issues'
 import { watched } from '../telemetry/watched'
 
@@ -92,6 +94,16 @@ describe('everything that watches a limiter', () => {
       })
   })
 
+  it('costs what the page says: each metric of an alarm $0.10', () => {
+    const metrics = made.flatMap(({ Metrics }) =>
+      Metrics ? Metrics.filter(({ MetricStat }: Part) => MetricStat) : [0],
+    )
+    expect([made.length, metrics.length]).toEqual([12, 15])
+    expect(pageOf('how-to/watch-a-deployment.md')).toContain(
+      '11, and one more with reserved concurrency | $1.40, or $1.50: 14 or 15 alarm metrics at $0.10 |',
+    )
+  })
+
   it('watches shares by arithmetic in which no missing metric hides the other', () => {
     const shares = made.flatMap(({ Metrics }) => (Metrics ? [Metrics as Part[]] : []))
     expect(shares).toHaveLength(3)
@@ -174,7 +186,7 @@ describe('everything that watches a limiter', () => {
     const fields = [...Object.keys(deniedLine()), '@timestamp']
     for (const text of Object.values(QUERIES).filter((text) => text.includes('"request_denied"'))) {
       const words = text.replaceAll(/"[^"]*"| as \w+/g, '').match(/@?\b[a-z]\w*\b/gi)!
-      const syntax = /^(filter|stats|sum|coalesce|min|count_distinct|by|sort|desc|limit|denied|firstDenied|\d+)$/
+      const syntax = /^(filter|stats|sum|min|count_distinct|by|sort|desc|limit|denied|firstDenied|\d+)$/
       expect(words.filter((word) => !syntax.test(word.replace('@', '')) && !fields.includes(word))).toEqual([])
     }
   })
@@ -238,6 +250,32 @@ describe('alarms', () => {
     const { alarms } = limiter.addAlarms()
     expect(Object.keys(alarms)).toHaveLength(Object.keys(ALARMS).length - 2)
     expect(alarms).not.toHaveProperty('concurrency' satisfies AlarmName)
+  })
+})
+
+describe('a rule of denied callers', () => {
+  it.each<RateLimiterProps>([
+    { logLevel: 'warn' },
+    { functionOptions: { environment: { SLUICE_LOG_LEVEL: 'error' } } },
+  ])('needs the lines of denials, which are not logged with %j', (props) => {
+    expect(issuesOf(() => limiterWith(props).limiter.addDeniedCallersRule())).toEqual([
+      expect.stringMatching(/^logLevel must be info or debug for a rule about denials, .*, got "(warn|error)"$/),
+    ])
+  })
+
+  it('reads a log group of yours, and has a name of at most 128 characters that says the stack, also a nested one’s', () => {
+    const stack = new Stack(new App(), 'x'.repeat(128))
+    const nested = new NestedStack(stack, 'Nested')
+    const logGroup = LogGroup.fromLogGroupName(nested, 'Logs', 'my-logs')
+    const limiter = new RateLimiter(nested, 'Limiter', { logGroup })
+    expect(limiter.addDeniedCallersRule().ruleName).toMatch(/^x{100}-denied-callers-[0-9a-f]{8}$/)
+    limiter.addQueries()
+    const template = Template.fromStack(nested)
+    template.hasResourceProperties('AWS::CloudWatch::InsightRule', {
+      RuleBody: Match.stringLikeRegexp('"LogGroupNames":\\["my-logs"\\]'),
+    })
+    for (const { Name } of propertiesIn(template, 'AWS::Logs::QueryDefinition'))
+      expect(Name).toMatch(/^Sluice\/x{128}\/Nested\/Limiter\/[a-z ]+$/)
   })
 })
 
