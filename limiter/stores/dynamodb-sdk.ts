@@ -10,23 +10,22 @@ type Sdk = typeof import('@aws-sdk/client-dynamodb')
  *
  * @throws ConfigError, from whatever uses it, where it is not installed.
  */
-export const dynamoDbSdk = onUse(() => require(SDK) as Sdk)
-
-/** An object that is asked for only when one of its properties is. */
-export function onUse<Module extends object>(load: () => Module): Module {
-  let loaded: Module | undefined
-  return new Proxy({} as Module, {
-    get(_, property) {
-      loaded ??= orSentence(load)
-      return Reflect.get(loaded, property)
-    },
-  })
-}
-
-function orSentence<Module>(load: () => Module): Module {
+export const dynamoDbSdk = onUse(() => {
   try {
-    return load()
+    // in full, so that a bundler finds it; within `try`, so that it is no mistake where it is not there
+    return require('@aws-sdk/client-dynamodb') as Sdk
   } catch (error) {
     throw isMissing(error, SDK) ? missingPackage('what Sluice keeps in DynamoDB needs', [SDK]) : error
   }
+})
+
+/** An object that is asked for only when one of its properties is. */
+function onUse<Module extends object>(load: () => Module): Module {
+  let loaded: Module | undefined
+  return new Proxy({} as Module, {
+    get(_, property) {
+      loaded ??= load()
+      return Reflect.get(loaded, property)
+    },
+  })
 }

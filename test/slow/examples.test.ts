@@ -20,7 +20,9 @@ describe("a stranger's apps, with the package from its tarball", () => {
   beforeAll(async () => {
     const [{ filename }] = JSON.parse(await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', home]))
     writeFileSync(join(home, 'package.json'), '{ "private": true }')
-    const beside = ['aws-cdk-lib', 'constructs', 'esbuild'].map((name) => `${name}@${devDependencies[name]}`)
+    const beside = ['aws-cdk-lib', 'constructs', 'esbuild', '@aws-sdk/client-dynamodb'].map(
+      (name) => `${name}@${devDependencies[name]}`,
+    )
     await run(home, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${filename}`, ...beside])
     cpSync(EXAMPLES, home, { recursive: true })
     aws = await startMiniStack()

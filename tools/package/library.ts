@@ -45,7 +45,12 @@ export function buildLibrary(outdir: string, entries: readonly string[]): void {
   })
   for (const output of Object.keys(metafile.outputs)) {
     const file = join(ROOT, output)
-    const { code } = transformSync(readFileSync(file, 'utf8'), TO_COMMONJS)
+    const source = readFileSync(file, 'utf8')
+    if (file === join(outdir, `${SDK_ON_USE}.js`)) {
+      writeFileSync(file, transformSync(withRequire(source), TO_COMMONJS).code)
+      continue
+    }
+    const { code } = transformSync(source, TO_COMMONJS)
     const needs =
       file === join(outdir, 'lib/index.js') ? `require("${specifierOf(file, join(outdir, NEEDS_CDK))}");\n` : ''
     writeFileSync(file, needs + withSdkOnUse(code, specifierOf(file, join(outdir, SDK_ON_USE))))
@@ -63,6 +68,13 @@ const TO_COMMONJS = {
   minifyWhitespace: true,
   lineLimit: 120,
 } as const
+
+/** Has an ES module require the SDK as a CommonJS module does, which is how a bundler of the user's finds it. */
+function withRequire(source: string): string {
+  const call = `__require("${SDK}")`
+  if (!source.includes(call)) throw new Error(`nothing loads ${SDK}`)
+  return source.replace(call, call.replace('__', ''))
+}
 
 /** Has code load the SDK when it is used: `from` is the file that does so. */
 export function withSdkOnUse(code: string, from: string): string {
