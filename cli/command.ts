@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { newChangeId } from '../provisioning/audit-trail'
 import { Connection, type TableOptions, withTableOptions } from './tables/connection'
 import { type LocalGateway, meantGateway } from './tables/local-gateway'
 import type { Io } from './terminal/io'
@@ -9,6 +10,10 @@ export class Session {
   readonly print: Printer
   private readonly connections: Connection[] = []
   private gateway: LocalGateway | undefined
+  /** The command that runs, such as `tiers apply`. */
+  commandName = ''
+  /** By which the audit trail knows the changes of this run. */
+  readonly change = newChangeId()
 
   constructor(
     readonly io: Io,
@@ -28,7 +33,11 @@ export class Session {
 
   connect(said: TableOptions): Connection {
     const where = this.gateway ? { ...said, endpoint: this.gateway.dynamodb } : said
-    const connection = new Connection(where, this.io.env, (text) => this.print.note(text))
+    const connection = new Connection(where, this.io.env, (text) => this.print.note(text), {
+      change: this.change,
+      how: `sluice ${this.commandName}`.trim(),
+      clock: this.io.clock,
+    })
     this.connections.push(connection)
     return connection
   }

@@ -22,6 +22,7 @@ import { addDetach } from './commands/detach'
 import { addDev } from './commands/dev'
 import { addDoctor } from './commands/doctor'
 import { addForget } from './commands/forget'
+import { addHistory } from './commands/history'
 import { addHmacKeyCarry } from './commands/hmac-key-carry'
 import { addHmacKeyEnable } from './commands/hmac-key-enable'
 import { addHmacKeyPurge } from './commands/hmac-key-purge'
@@ -42,6 +43,7 @@ import { addTiersDiff } from './commands/tiers-diff'
 import { addTiersExport } from './commands/tiers-export'
 import { addTiersGet } from './commands/tiers-get'
 import { addTiersList } from './commands/tiers-list'
+import { addTiersRollback } from './commands/tiers-rollback'
 import { addTiersSchema } from './commands/tiers-schema'
 import { addTiersSplit } from './commands/tiers-split'
 import { addTiersValidate } from './commands/tiers-validate'
@@ -58,6 +60,7 @@ const GROUPS = [
       addTiersValidate,
       addTiersDiff,
       addTiersApply,
+      addTiersRollback,
       addTiersExport,
       addTiersSplit,
       addTiersSchema,
@@ -115,6 +118,7 @@ const SINGLE = [
   addObserve,
   addAttach,
   addDetach,
+  addHistory,
   addStatus,
   addDoctor,
   addCompletion,
@@ -144,8 +148,14 @@ export function buildProgram(session: Session): Command {
   }
   for (const add of SINGLE) add(program, session)
   program.hook('preAction', async (_, command) => {
+    session.commandName = nameOf(command)
     const asksTables = command.options.some(({ long }) => long === '--endpoint')
     if (asksTables && !AWS_ONLY.has(command.name())) await session.findLocalGateway(command.opts())
   })
   return program
+}
+
+/** `tiers apply`: without the program's own name. */
+function nameOf(command: Command): string {
+  return command.parent ? `${nameOf(command.parent)} ${command.name()}`.trim() : ''
 }

@@ -1,8 +1,10 @@
-import { CfnResource } from 'aws-cdk-lib'
+import { Annotations, CfnResource } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { printed } from '../limiter/errors'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
+import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-trail'
 import type { LimiterTablesOptions } from './limiter-tables'
 import { synthesised } from './protect/synthesised'
 
@@ -21,6 +23,21 @@ export function tableMistakes({ stateTable, configTable }: LimiterTablesOptions)
   ]
 }
 
+/** Warns of a config table that keeps every record of its audit trail; one that is imported cannot be seen. */
+export function warnOfEndlessAudit(scope: Construct, table: ITableV2 | undefined): void {
+  const schema = schemaOf(table)
+  if (!schema || timeToLiveOf(schema) === AUDIT_TIME_TO_LIVE) return
+  Annotations.of(scope).addWarningV2(
+    'sluice:auditTimeToLive',
+    `configTable should have the TTL attribute ${printed(AUDIT_TIME_TO_LIVE)}, got ${timeToLiveOf(schema) === undefined ? 'none' : printed(timeToLiveOf(schema))}: ` +
+      `records of the audit trail would be kept forever (${table!.node.path})`,
+  )
+}
+
+function timeToLiveOf({ TimeToLiveSpecification: { AttributeName, Enabled } = {} }: Schema): string | undefined {
+  return Enabled === false ? undefined : AttributeName
+}
+
 function keyMistakes(prop: string, table: ITableV2 | undefined, wanted: readonly string[]): string[] {
   const schema = schemaOf(table)
   if (!schema?.KeySchema) return []
@@ -36,11 +53,10 @@ function keyMistakes(prop: string, table: ITableV2 | undefined, wanted: readonly
 function timeToLiveMistakes(table: ITableV2 | undefined): string[] {
   const schema = schemaOf(table)
   if (!schema) return []
-  const { AttributeName, Enabled } = schema.TimeToLiveSpecification ?? {}
-  const wanted = STATE_TABLE.timeToLiveAttribute
-  if (AttributeName === wanted && Enabled !== false) return []
+  const [got, wanted] = [timeToLiveOf(schema), STATE_TABLE.timeToLiveAttribute]
+  if (got === wanted) return []
   return [
-    `stateTable must have the TTL attribute ${printed(wanted)}, got ${Enabled === false || AttributeName === undefined ? 'none' : printed(AttributeName)}: ` +
+    `stateTable must have the TTL attribute ${printed(wanted)}, got ${got === undefined ? 'none' : printed(got)}: ` +
       `items would never expire (${table!.node.path})`,
   ]
 }

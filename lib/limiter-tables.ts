@@ -4,6 +4,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
+import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-trail'
 
 /** The two tables of a limiter: given, or how they are made. */
 export interface LimiterTablesOptions {
@@ -15,7 +16,8 @@ export interface LimiterTablesOptions {
    */
   readonly stateTable?: ITableV2
   /**
-   * A config table of your own, of the limiter's account and Region: partition key `pk`, sort key `sk` (strings).
+   * A config table of your own, of the limiter's account and Region: partition key `pk`, sort key `sk` (strings), TTL
+   * attribute `exp`, without which records of the audit trail stay forever.
    * Limiters may share one. Not together with `configBilling`, `configTableName` and `configPointInTimeRecovery`.
    * @default one is made
    */
@@ -86,6 +88,7 @@ export class LimiterTables extends Construct {
       new TableV2(this, 'Config', {
         partitionKey: { name: CONFIG_TABLE.partitionKey, type: AttributeType.STRING },
         sortKey: { name: CONFIG_TABLE.sortKey, type: AttributeType.STRING },
+        timeToLiveAttribute: AUDIT_TIME_TO_LIVE, // only records of the audit trail have it
         billing: options.configBilling ?? Billing.onDemand(),
         pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: configPointInTimeRecovery },
         removalPolicy: removalPolicy ?? RemovalPolicy.RETAIN,

@@ -8,7 +8,7 @@ import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 import { AuthorizerFunction } from './authorizer-function'
 import { checkApiPlace, checkProps } from './check-props'
-import { tableMistakes } from './check-tables'
+import { tableMistakes, warnOfEndlessAudit } from './check-tables'
 import { warnOfSharedConcurrency } from './concurrency'
 import { vpcOf } from './function-parts'
 import { grantSettle } from './grant-settle'
@@ -110,6 +110,7 @@ export class RateLimiter extends WatchedLimiter {
     this.node.addValidation({
       validate: () => {
         warnOfMissingEndpoint(this, vpcOf(props))
+        warnOfEndlessAudit(this, props.configTable)
         if (props.invokeRole && props.deletionProtection !== false)
           warnOfUnreachableGuard(this, { ...props, ...props.functionOptions })
         return [

@@ -7,14 +7,10 @@ import { hashApiKey } from '../lambda/identity/api-key'
 import { seedHmacKey, seedItems } from '../lib/seed/seed-items'
 import { ConfigError } from '../limiter/errors'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
+import { AuditTrail, newChangeId, withRecords } from '../provisioning/audit-trail'
 import { documentsOf, keepExact, readPartition } from '../provisioning/documents'
-import {
-  fitOneTransaction,
-  type GuardedWrite,
-  tryWrite,
-  writeAlone,
-  writeTogether,
-} from '../provisioning/guarded-writes'
+import { fitOneTransaction, type GuardedWrite, tryWrite } from '../provisioning/guarded-writes'
+import { writeRecorded } from '../provisioning/recorded-writes'
 import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
 import { reasonOf, StartError } from './start-error'
 
@@ -43,8 +39,9 @@ export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFi
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const documents = documentsOf(client)
-  await seedHmacKey(documents, tables.config)
-  const report = await seedItems(documents, tables.config, itemsOf(file))
+  const trail = newTrail()
+  await seedHmacKey(documents, tables.config, trail)
+  const report = await seedItems(documents, tables.config, itemsOf(file), trail)
   await seedKeys(client, tables, file)
   return Object.keys(report).filter((sk) => report[sk] === 'kept')
 }
@@ -73,12 +70,19 @@ export async function replaceTiers(client: DynamoDBClient, tables: Tables, file:
       after: after && keepExact(after, before.get(sk)),
     }),
   )
+  const trail = newTrail()
   const isDone =
-    writes.length > 0 && fitOneTransaction(writes) && (await writeTogether(documents, tables.config, writes))
-  if (!isDone) await writeOneByOne(documents, tables.config, writes)
+    fitOneTransaction(withRecords(writes)) && (await writeRecorded(documents, tables.config, writes, trail))
+  if (!isDone) await writeOneByOne(documents, tables.config, writes, trail)
   await seedKeys(client, tables, file)
   for (const { sk, kind } of changes) if (kind === 'remove') await removeKey(client, tables, sk)
   return writes.length
+}
+
+/** What the gateway writes is recorded as a deployment's is. */
+const newTrail = (): AuditTrail => {
+  const about = { change: newChangeId(), by: 'sluice dev', how: 'sluice dev' }
+  return new AuditTrail(async () => about, Date.now)
 }
 
 /** An instance that reads the table in between keeps what it has if that is invalid. */
@@ -86,9 +90,10 @@ async function writeOneByOne(
   documents: DynamoDBDocumentClient,
   table: string,
   writes: readonly GuardedWrite[],
+  trail: AuditTrail,
 ): Promise<void> {
   for (const [done, write] of writes.entries()) {
-    await writeAlone(documents, table, write).catch((error) => {
+    await writeRecorded(documents, table, [write], trail).catch((error) => {
       throw new StartError(`${done} of ${writes.length} changes were written: ${reasonOf(error)}. Save the file again`)
     })
   }

@@ -23,7 +23,11 @@ export interface GuardedWrite {
 export class WriteConflictError extends Error {
   override readonly name = 'WriteConflictError'
 
-  constructor(readonly keys: readonly ItemKey[]) {
+  /** @param isUnderWay whether somebody was writing at that moment, so that it is not known what came of it. */
+  constructor(
+    readonly keys: readonly ItemKey[],
+    readonly isUnderWay = false,
+  ) {
     super(`changed by somebody else meanwhile: ${keys.map(({ sk }) => sk).join(', ')}`)
   }
 }
@@ -71,7 +75,11 @@ export async function writeTogether(
       /^(ConditionalCheckFailed|TransactionConflict)$/.test(CancellationReasons[i]?.Code ?? ''),
     )
     if (lost.length === 0) throw error
-    throw new WriteConflictError(lost.map(({ key }) => key))
+    const isUnderWay = CancellationReasons.every(({ Code }) => Code !== 'ConditionalCheckFailed')
+    throw new WriteConflictError(
+      lost.map(({ key }) => key),
+      isUnderWay,
+    )
   }
 }
 
@@ -87,12 +95,24 @@ export async function writeAlone(
   write: GuardedWrite,
 ): Promise<void> {
   if (await tryWrite(documents, tableName, write)) return
-  const { Item } = await documents.send(new GetCommand({ TableName: tableName, Key: write.key, ConsistentRead: true }))
-  if (isSame(Item, write.after)) return
+  const item = await readItem(documents, tableName, write.key)
+  if (isSame(item, write.after)) return
   // The condition should have held if the item is what it was. dynalite does not compare lists and maps, so here they
   // are compared value by value.
-  if (isSame(Item, write.before) && (await tryWrite(documents, tableName, write, true))) return
+  if (isSame(item, write.before) && (await tryWrite(documents, tableName, write, true))) return
   throw new WriteConflictError([write.key])
+}
+
+/** Whether an item is as a write would leave it. */
+export const isWritten = async (
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  { key, after }: GuardedWrite,
+): Promise<boolean> => isSame(await readItem(documents, tableName, key), after)
+
+async function readItem(documents: DynamoDBDocumentClient, TableName: string, Key: ItemKey): Promise<unknown> {
+  const { Item } = await documents.send(new GetCommand({ TableName, Key, ConsistentRead: true }))
+  return Item
 }
 
 /**
@@ -115,7 +135,7 @@ export async function tryWrite(
     return true
   } catch (error) {
     const { name } = error as Error
-    if (name === 'TransactionConflictException') throw new WriteConflictError([write.key])
+    if (name === 'TransactionConflictException') throw new WriteConflictError([write.key], true)
     if (name !== 'ConditionalCheckFailedException') throw error
     return false
   }

@@ -3,7 +3,8 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { HMAC_KEY_ITEM, hmacKeyItem, SECRET_BYTES } from '../lambda/config-table/items/hmac-key-item'
 import type { HmacKey } from '../lambda/config-table/subject-keys'
 import type { EpochMs } from '../limiter/clock'
-import { tryWrite } from './guarded-writes'
+import type { AuditTrail } from './audit-trail'
+import { tryRecorded } from './recorded-writes'
 
 export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomBytes(SECRET_BYTES), activeFrom })
 
@@ -12,5 +13,9 @@ export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomByt
  *
  * @returns whether this call created it.
  */
-export const makeHmacKey = (documents: DynamoDBDocumentClient, tableName: string): Promise<boolean> =>
-  tryWrite(documents, tableName, { key: HMAC_KEY_ITEM, after: hmacKeyItem([newHmacKey(0)]) })
+export const makeHmacKey = (
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  trail?: AuditTrail,
+): Promise<boolean> =>
+  tryRecorded(documents, tableName, { key: HMAC_KEY_ITEM, after: hmacKeyItem([newHmacKey(0)]) }, trail)

@@ -83,6 +83,12 @@ resource "aws_dynamodb_table" "config" {
     type = "S"
   }
 
+  # only records of the audit trail have it
+  ttl {
+    attribute_name = "exp"
+    enabled        = true
+  }
+
   point_in_time_recovery {
     enabled = var.config_point_in_time_recovery
   }

@@ -1,9 +1,11 @@
 import { clientKey, lastValidKey } from '../../lambda/config-table/items/config-items'
 import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../../lambda/ip-address'
+import { AUDIT_PARTITION, type AuditEntry, refOf, withoutPerson } from '../../provisioning/audit-trail'
 import type { StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { failureOf } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
+import { counted } from '../terminal/output'
 import { entryOf } from './block-entries'
 import { credentialOf } from './client-records'
 
@@ -11,7 +13,8 @@ import { credentialOf } from './client-records'
 interface Mention {
   /** In words: `client acme, by key 1a2b3c`. */
   readonly text: string
-  readonly write: GuardedWrite
+  /** Each is done by itself. */
+  readonly writes: readonly GuardedWrite[]
 }
 
 /** The items of the config table about a caller, and listed networks that contain the caller's address among others. */
@@ -36,17 +39,18 @@ export async function recordsAbout(table: ConfigTable, names: readonly string[])
 export const nameOfCredential = ({ item: { pk } }: StoredItem): string | undefined =>
   /^client#((?:user|client)(?:@[^:]+)?:.*)$/s.exec(pk)?.[1]
 
-/** @param addresses as they were given, whole. */
+/** @param names of the caller, such as `client:acme`. @param addresses as they were given, whole. */
 export async function mentionsOf(
   table: ConfigTable,
   records: readonly StoredItem[],
-  ids: readonly string[],
+  names: readonly string[],
   addresses: readonly string[],
 ): Promise<Mentions> {
   const items: Mention[] = records.map(({ item, exact }) => ({
     text: `client ${String(item.id)}, by ${credentialOf(item)}`,
-    write: { key: { pk: item.pk, sk: item.sk }, before: exact },
+    writes: [{ key: { pk: item.pk, sk: item.sk }, before: exact }],
   }))
+  const ids = names.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
   const networks: string[] = []
   const hosts = addresses.map(parseIpAddress).filter((address) => address !== undefined)
   for (const stored of await table.policySet()) {
@@ -56,15 +60,34 @@ export async function mentionsOf(
     if (held === 'others too') networks.push(`${entry.who} on the ${entry.list} list`)
     if (held !== 'alone') continue
     const key = { pk: stored.item.pk, sk: stored.item.sk }
-    items.push({ text: `${entry.who} on the ${entry.list} list`, write: { key, before: stored.exact } })
+    items.push({ text: `${entry.who} on the ${entry.list} list`, writes: [{ key, before: stored.exact }] })
     const copy = await table.item(lastValidKey(key.sk))
     if (copy)
       items.push({
         text: `the copy of ${entry.who} on the ${entry.list} list`,
-        write: { key: lastValidKey(key.sk), before: copy.exact },
+        writes: [{ key: lastValidKey(key.sk), before: copy.exact }],
       })
   }
+  const refs = [...records.map(({ item }) => item.pk), ...names.map((name) => clientKey(name).pk)].map(refOf)
+  const writes = await trailWrites(table, ({ item = '', ref = '' }) => {
+    if (refs.includes(ref) || ids.some((id) => item === `client#${id}`)) return true
+    const entry = entryOf(item)
+    return entry !== undefined && holdOf(entry.who, ids, hosts) === 'alone'
+  })
+  if (writes.length > 0)
+    items.push({
+      text: `what ${counted(writes.length, 'record')} of the audit trail ${writes.length === 1 ? 'says' : 'say'}`,
+      writes,
+    })
   return { items, networks }
+}
+
+/** The writes that take out of the audit trail what it says of somebody. */
+async function trailWrites(table: ConfigTable, isTheirs: (entry: AuditEntry) => boolean): Promise<GuardedWrite[]> {
+  return (await table.partition(AUDIT_PARTITION)).flatMap(({ item: { pk, sk }, exact }): GuardedWrite[] => {
+    const after = withoutPerson(exact, isTheirs)
+    return after === exact ? [] : [{ key: { pk, sk }, before: exact, after }]
+  })
 }
 
 function holdOf(who: string, ids: readonly string[], hosts: readonly IpAddress[]): 'alone' | 'others too' | undefined {

@@ -13,16 +13,10 @@ import { UserError } from '../exit'
 import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
 import { checkConnection } from '../tables/connection-check'
-import {
-  checkClients,
-  checkClock,
-  checkConfiguration,
-  checkTable,
-  checkTimeToLive,
-  OF_SETTINGS,
-} from '../tables/health'
+import { checkClients, checkClock, checkConfiguration, checkTable, OF_SETTINGS } from '../tables/health'
 import { checkHmacKey } from '../tables/hmac-key'
 import { isLoopback } from '../tables/local-engine'
+import { checkAuditTimeToLive, checkTimeToLive } from '../tables/time-to-live'
 
 interface Options extends OutputOptions {
   readonly event?: string
@@ -87,7 +81,12 @@ async function examine(
     state,
     ...(hasState ? [await checkTimeToLive(client, stateTable, isOwn)] : notChecked(OF_STATE_TABLE, 'see state table')),
     ...(hasConfig
-      ? [...(await checkConfiguration(table)), await checkClients(table, io.clock), await checkHmacKey(table, io.clock)]
+      ? [
+          ...(await checkConfiguration(table)),
+          await checkClients(table, io.clock),
+          await checkHmacKey(table, io.clock),
+          await checkAuditTimeToLive(client, configTable, isOwn),
+        ]
       : notChecked(OF_CONFIG_TABLE, 'see config table')),
     ...(hasConfig || hasState
       ? [await checkClock(client, hasConfig ? configTable : stateTable, io.clock)]
@@ -97,7 +96,7 @@ async function examine(
 }
 
 const OF_STATE_TABLE = ['time to live']
-const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key']
+const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key', 'audit trail']
 
 function decide(
   event: unknown,

@@ -80,8 +80,8 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
     const ofItems = await eachOf(
       items,
       ({ text }) => text,
-      async ({ text, write }) => {
-        await table.write([write])
+      async ({ text, writes }) => {
+        for (const write of writes) await table.forgetting().write([write])
         erased.push(text)
       },
     )
@@ -140,9 +140,8 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
       [`client:${String(record.item.id)}`, nameOfCredential(record) ?? []].flat(),
     )
     const all = [...new Set([...named, ...more])]
-    const ids = all.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
     const addresses = parts.flatMap(({ kind, id }) => (kind === 'ip' ? [id] : []))
-    return { ...(await mentionsOf(table, records, ids, addresses)), ...knownNames(all, policies) }
+    return { ...(await mentionsOf(table, records, all, addresses)), ...knownNames(all, policies) }
   }
 
   /** A misspelt id must not look like one about whom nothing is stored. */

@@ -1,14 +1,18 @@
 import { type DynamoDBDocumentClient, GetCommand, ScanCommand, type ScanCommandOutput } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { type AuditTrail, withRecords } from '../../provisioning/audit-trail'
 import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../../provisioning/documents'
-import { fitOneTransaction, type GuardedWrite, writeAlone, writeTogether } from '../../provisioning/guarded-writes'
+import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'
+import { writeRecorded } from '../../provisioning/recorded-writes'
 import { UserError } from '../exit'
 
-/** The config table as the command line reads and writes it. */
+/** The config table as the command line reads and writes it. What is written is recorded in its audit trail. */
 export class ConfigTable {
+  /** @param trail none: nothing is recorded. */
   constructor(
     readonly documents: DynamoDBDocumentClient,
     readonly name: string,
+    private readonly trail?: AuditTrail,
   ) {}
 
   /** Tiers, routes, settings, and who is blocked. */
@@ -90,11 +94,28 @@ export class ConfigTable {
    * @throws WriteConflictError
    */
   async write(writes: readonly GuardedWrite[]): Promise<void> {
-    await this.named(async () => {
-      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.documents, this.name, writes)))
-        return
-      for (const write of writes) await writeAlone(this.documents, this.name, write)
-    })
+    if (this.fits(writes) && (await this.tryWrite(writes))) return
+    for (const write of writes) await this.tryWrite([write])
+  }
+
+  /** The same table, of whose writes it is recorded that something was erased, and not what. */
+  forgetting(): ConfigTable {
+    return new ConfigTable(this.documents, this.name, this.trail?.forgetting())
+  }
+
+  /** Whether one transaction takes these writes and the records of them. */
+  fits(writes: readonly GuardedWrite[]): boolean {
+    return fitOneTransaction(this.trail ? withRecords(writes) : writes)
+  }
+
+  /**
+   * Writes all or nothing.
+   *
+   * @returns false, with nothing written, where it takes a transaction and the engine has none.
+   * @throws WriteConflictError
+   */
+  tryWrite(writes: readonly GuardedWrite[]): Promise<boolean> {
+    return this.named(() => writeRecorded(this.documents, this.name, writes, this.trail))
   }
 
   /** Does something with the table, and names it when it is not there. */

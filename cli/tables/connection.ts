@@ -3,9 +3,11 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { type Command, Option } from 'commander'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import type { AuditTrail } from '../../provisioning/audit-trail'
 import { documentsOf } from '../../provisioning/documents'
 import { failureOf, UserError } from '../exit'
 import type { Io } from '../terminal/io'
+import { type RecordedRun, trailOf, unnamedRun } from './author'
 import { ConfigTable } from './config-table'
 import { chooseLimiter, type Limiter, limitersIn, NoLimiterError } from './limiters'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
@@ -53,12 +55,17 @@ export class Connection {
   private limiter: Promise<Limiter> | undefined
   private limiterUsed: string | undefined
   private readonly written = new Set<string>()
+  private readonly trail: AuditTrail
 
-  /** @param tell gets a sentence about which limiter was taken, where nobody named it. */
+  /**
+   * @param tell gets a sentence about which limiter was taken, where nobody named it.
+   * @param run what makes the changes that are recorded, and when.
+   */
   constructor(
     private readonly where: TableOptions,
     private readonly env: Io['env'],
     private readonly tell: (text: string) => void = () => {},
+    run: RecordedRun = unnamedRun(),
   ) {
     this.endpoint = endpointOf(where, env)
     if (this.endpoint !== undefined && !where.endpoint && where.region)
@@ -68,6 +75,7 @@ export class Connection {
     onlyDynamoDb(this.client, this.endpoint)
     onWritten(this.client, (table) => this.written.add(table))
     this.documents = documentsOf(this.client)
+    this.trail = trailOf(run, this.client, this.endpoint, env)
   }
 
   /** The Region in force; throws like a call when there is none. */
@@ -91,7 +99,7 @@ export class Connection {
   }
 
   async configTable(): Promise<ConfigTable> {
-    return new ConfigTable(this.documents, await this.tableName('config'))
+    return new ConfigTable(this.documents, await this.tableName('config'), this.trail)
   }
 
   async stateStore(): Promise<DynamoDbStore> {

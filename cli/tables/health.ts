@@ -1,4 +1,4 @@
-import { DescribeTableCommand, DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table/items/identity-settings'
@@ -60,30 +60,6 @@ export async function checkTable(
     return { status: 'ok', found: `${tableName} is reachable` }
   })
   return [check, isUsable]
-}
-
-/**
- * Checks that expired state is deleted.
- *
- * @param own whether this is a local DynamoDB, which may have no TTL.
- */
-export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName: string, own: boolean): Promise<Check> {
-  const attribute = STATE_TABLE.timeToLiveAttribute
-  const remedy = `enable TTL on attribute ${attribute}; without it the table keeps an item for every caller forever`
-  return checked('time to live', remedy, async () => {
-    const { TimeToLiveDescription } = await client
-      .send(new DescribeTimeToLiveCommand({ TableName: tableName }))
-      .catch((error) => {
-        if (own && /UnknownOperation|NotImplemented|ValidationException/.test(error.name))
-          return { TimeToLiveDescription: undefined }
-        throw error
-      })
-    const { TimeToLiveStatus = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
-    if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute)
-      return { status: 'ok', found: `enabled on attribute ${attribute}` }
-    const found = `${TimeToLiveStatus}${AttributeName ? `, by attribute ${AttributeName}` : ''}`
-    return own ? { status: 'warning', found, remedy: 'none needed outside AWS' } : { status: 'FAILED', found, remedy }
-  })
 }
 
 /** Checks that show what the settings say. */

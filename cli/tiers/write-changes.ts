@@ -1,12 +1,6 @@
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
-import {
-  fitOneTransaction,
-  type GuardedWrite,
-  WriteConflictError,
-  writeAlone,
-  writeTogether,
-} from '../../provisioning/guarded-writes'
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { failureOf, InterruptedError, ServiceError, UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
@@ -35,7 +29,7 @@ export async function writeChanges(
     before: before.get(sk)?.exact,
     after: after && keepExact(after, before.get(sk)),
   })
-  const fits = (batch: readonly Change[]) => fitOneTransaction(batch.map(toWrite))
+  const fits = (batch: readonly Change[]) => table.fits(batch.map(toWrite))
   if (fits(changes) && (await together(table, changes.map(toWrite)))) {
     changes.forEach(done)
     return
@@ -49,7 +43,7 @@ export async function writeChanges(
   while (left.length > 0) {
     const [batch, ...others] = left as [readonly Change[], ...(readonly Change[])[]]
     if (pressed.aborted) throw new InterruptedError(progress('stopped', written, left.flat()))
-    const isWritten = await writeBatch(table, batch.map(toWrite)).catch((error) => {
+    const isWritten = await table.tryWrite(batch.map(toWrite)).catch((error) => {
       throw toFailure(error, written, left.flat())
     })
     if (!isWritten) {
@@ -84,16 +78,9 @@ function inOrder(
   )
 }
 
-/** @returns false, with nothing written, where it takes a transaction and the engine has none. */
-async function writeBatch(table: ConfigTable, writes: readonly GuardedWrite[]): Promise<boolean> {
-  if (writes.length > 1) return writeTogether(table.documents, table.name, writes)
-  await writeAlone(table.documents, table.name, writes[0]!)
-  return true
-}
-
 async function together(table: ConfigTable, writes: readonly GuardedWrite[]): Promise<boolean> {
   try {
-    return await table.named(() => writeTogether(table.documents, table.name, writes))
+    return await table.tryWrite(writes)
   } catch (error) {
     throw error instanceof WriteConflictError ? new UserError(`nothing was written: ${meanwhile(error)}`) : error
   }

@@ -1,6 +1,7 @@
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
+import type { AuditTrail } from '../../provisioning/audit-trail'
 import { type ItemKey, readPartition, type StoredItem, withNumbers, withoutItemKey } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
@@ -84,6 +85,7 @@ export async function giveLabel(
   documents: DynamoDBDocumentClient,
   table: string,
   request: LabelRequest,
+  trail?: AuditTrail,
 ): Promise<'written' | 'unchanged' | 'kept'> {
   const { id, name, label, owner, replaced, isNew = false } = request
   return retried(async () => {
@@ -113,11 +115,16 @@ export async function giveLabel(
     const note = { hash: contentHash(fields), owner, ...(from && { from }) }
     const isWritten = item && contentHash(item) === note.hash && noted && contentHash(noted) === hashOf(note)
     if (isWritten && moved === undefined) return 'unchanged'
-    await write(documents, table, [
-      now.nextVersion(),
-      ...now.writesOf(id, { item: fields, note }),
-      ...(moved === undefined ? [] : now.writesOf(moved, {})),
-    ])
+    await write(
+      documents,
+      table,
+      [
+        now.nextVersion(),
+        ...now.writesOf(id, { item: fields, note }),
+        ...(moved === undefined ? [] : now.writesOf(moved, {})),
+      ],
+      trail,
+    )
     return 'written'
   })
 }
@@ -131,6 +138,7 @@ export async function takeLabel(
   table: string,
   id: string,
   owner: string,
+  trail?: AuditTrail,
 ): Promise<'removed' | 'restored' | 'kept'> {
   return retried(async () => {
     const now = await read(documents, table)
@@ -146,13 +154,18 @@ export async function takeLabel(
     }
     if (noted.from && labelIssues(now.items, id, noted.from.item as { readonly label: string }).length === 0) {
       const fields = note!.exact.from.item as Fields
-      await write(documents, table, [
-        now.nextVersion(),
-        ...now.writesOf(id, { item: fields, note: { hash: hashOf(fields), owner: noted.from.owner } }),
-      ])
+      await write(
+        documents,
+        table,
+        [
+          now.nextVersion(),
+          ...now.writesOf(id, { item: fields, note: { hash: hashOf(fields), owner: noted.from.owner } }),
+        ],
+        trail,
+      )
       return 'restored'
     }
-    await write(documents, table, now.writesOf(id, {}))
+    await write(documents, table, now.writesOf(id, {}), trail)
     return 'removed'
   })
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { apiKey } from '../../lambda/config-table/items/config-items'
+import { AuditTrail } from '../../provisioning/audit-trail'
 import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
@@ -66,6 +67,10 @@ export async function handler(event: SeedRequest): Promise<void> {
   }
 }
 
+/** Records say which stack was deployed: who deployed it, CloudFormation does not tell. */
+const trailOf = (request: string, stack: string): AuditTrail =>
+  new AuditTrail(async () => ({ change: request, by: stack, how: 'deployment' }), Date.now)
+
 /** What was done, as it is logged. */
 interface Done {
   readonly report: Readonly<Record<string, string>>
@@ -86,14 +91,15 @@ async function tiers({
     if (Seed) await unlessTableIsGone(() => releaseAuthority(documents, TableName, deployment, true))
     return undefined
   }
+  const trail = trailOf(request, StackId)
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
   // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
   // that nobody is counted without it.
-  if (RequestType === 'Create') await seedHmacKey(documents, TableName)
+  if (RequestType === 'Create') await seedHmacKey(documents, TableName, trail)
   if (Seed === 'authoritative')
-    return seedCode(documents, TableName, deployment, items, (line) => console.info(JSON.stringify(line)))
+    return seedCode(documents, TableName, deployment, items, (line) => console.info(JSON.stringify(line)), trail)
   await releaseAuthority(documents, TableName, deployment, false)
-  return { report: await seedItems(documents, TableName, items) }
+  return { report: await seedItems(documents, TableName, items, trail) }
 }
 
 async function unlessTableIsGone<T>(work: () => Promise<T>): Promise<T | undefined> {
@@ -134,9 +140,17 @@ function listOf(some: readonly string[], count: number): string {
 
 /** The physical id is the item's key, so that CloudFormation deletes the label of an API that was replaced. */
 async function label(
-  { RequestType, StackId, LogicalResourceId, PhysicalResourceId = '', ResourceProperties: { TableName } }: SeedRequest,
+  {
+    RequestType,
+    RequestId,
+    StackId,
+    LogicalResourceId,
+    PhysicalResourceId = '',
+    ResourceProperties: { TableName },
+  }: SeedRequest,
   { Id: id, Name: name, Label }: NonNullable<SeedRequest['ResourceProperties']['Api']>,
 ): Promise<Done> {
+  const trail = trailOf(RequestId, StackId)
   const owner = `${StackId} ${LogicalResourceId}`
   const prefix = apiKey('').sk
   // CloudFormation makes one up where it had no answer
@@ -144,9 +158,9 @@ async function label(
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
     const asked = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
-    return { report: { [id]: await giveLabel(documents, TableName, asked) } }
+    return { report: { [id]: await giveLabel(documents, TableName, asked, trail) } }
   }
-  const taken = await unlessTableIsGone(() => takeLabel(documents, TableName, known, owner))
+  const taken = await unlessTableIsGone(() => takeLabel(documents, TableName, known, owner, trail))
   return { report: { [known]: taken ?? 'gone with its table' } }
 }
 

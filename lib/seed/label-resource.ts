@@ -4,6 +4,7 @@ import type { Construct, IConstruct } from 'constructs'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
+import { AUDIT_PARTITION } from '../../provisioning/audit-trail'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-partition'
 
@@ -51,6 +52,7 @@ export function labelApi(
 ): CustomResource {
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], LABELS_VERSION.pk)
+  seed.grant(['dynamodb:PutItem'], AUDIT_PARTITION)
   // Another function is another resource: CloudFormation takes none with a new function in the place of one with the
   // old.
   const resource = new CustomResource(scope, `Label${seed.node.addr.slice(-8)}`, {

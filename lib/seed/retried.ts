@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import type { AuditTrail } from '../../provisioning/audit-trail'
 import { type GuardedWrite, WriteConflictError, writeTogether } from '../../provisioning/guarded-writes'
 
 /** Others may write at the same time, such as the labels of all APIs of an app: each tries for a minute. */
@@ -20,7 +21,7 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes all of it, or nothing.
+ * Writes all of it and the record of it, or nothing.
  *
  * @throws WriteConflictError where an item is no longer what it was.
  */
@@ -28,6 +29,9 @@ export async function write(
   documents: DynamoDBDocumentClient,
   table: string,
   writes: readonly GuardedWrite[],
+  trail?: AuditTrail,
 ): Promise<void> {
-  if (!(await writeTogether(documents, table, writes))) throw new Error('the seed needs a DynamoDB with transactions')
+  const records = (await trail?.recordsOf(writes)) ?? []
+  if (!(await writeTogether(documents, table, [...writes, ...records])))
+    throw new Error('the seed needs a DynamoDB with transactions')
 }

@@ -1,6 +1,7 @@
 import { type DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
+import { type AuditTrail, withRecords } from '../../provisioning/audit-trail'
 import { inWritingOrder } from '../../provisioning/change-order'
 import { allPages, type ExactItem, keepExact, readPartition, type StoredItem } from '../../provisioning/documents'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'
@@ -40,6 +41,7 @@ interface Step {
  * More than fits one transaction is written in several, in an order in which nothing refers to a tier that is missing.
  *
  * @param log gets what is undone, as it was, before it is.
+ * @param trail records what is written.
  */
 export async function seedCode(
   documents: DynamoDBDocumentClient,
@@ -47,6 +49,7 @@ export async function seedCode(
   deployment: Deployment,
   items: readonly PolicySetItem[],
   log: (line: object) => void,
+  trail?: AuditTrail,
 ): Promise<SeededCode> {
   const code = hashOfCode(items)
   const logged = new Set<string>()
@@ -61,7 +64,7 @@ export async function seedCode(
     const known = last?.item as Authority | undefined
     const joined = joinedBy(known, deployment)
     const writeWith = async (after: Authority, before: ExactItem | undefined, writes: readonly GuardedWrite[] = []) => {
-      await write(documents, table, [{ key: AUTHORITY_KEY, before, after }, ...writes])
+      await write(documents, table, [{ key: AUTHORITY_KEY, before, after }, ...writes], trail)
       return after
     }
     // before anything else, so that whoever comes later knows of this one, and ends it
@@ -225,7 +228,7 @@ function noteWrites(sk: string, note: StoredItem | undefined, item: PolicySetIte
 /** The first steps that one transaction takes beside what it writes of the authority; one at least. */
 function asManyAsFit(steps: readonly Step[]): readonly Step[] {
   const own: GuardedWrite = { key: AUTHORITY_KEY, after: { text: 'x'.repeat(20_000) } }
-  const fits = (some: readonly Step[]) => fitOneTransaction([own, ...some.flatMap(({ writes }) => writes)])
+  const fits = (some: readonly Step[]) => fitOneTransaction(withRecords([own, ...some.flatMap(({ writes }) => writes)]))
   let length = Math.min(steps.length, 99)
   while (length > 1 && !fits(steps.slice(0, length))) length -= 1
   return steps.slice(0, length)

@@ -1,8 +1,9 @@
 import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import type { AuditTrail } from '../../provisioning/audit-trail'
 import { readPartition, type StoredItem } from '../../provisioning/documents'
-import { tryWrite } from '../../provisioning/guarded-writes'
 import { makeHmacKey } from '../../provisioning/make-hmac-key'
+import { tryRecorded } from '../../provisioning/recorded-writes'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
 import { SEED_PARTITION } from './seed-partition'
 
@@ -12,11 +13,14 @@ export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept
 /**
  * Writes items of the policy set, but never over somebody's edit: an item is written if it does not exist or still is
  * what the last deployment wrote. Items that are no longer in the file are kept.
+ *
+ * @param trail records what is written; none: nothing is recorded.
  */
 export async function seedItems(
   documents: DynamoDBDocumentClient,
   tableName: string,
   items: readonly PolicySetItem[],
+  trail?: AuditTrail,
 ): Promise<SeedReport> {
   const present = bySortKey(await readPartition(documents, tableName, CONFIG_TABLE.policySet))
   const seeded = bySortKey(await readPartition(documents, tableName, SEED_PARTITION))
@@ -27,7 +31,11 @@ export async function seedItems(
     const isWanted = now !== undefined && contentHash(now.item) === hash
     const isFree = now === undefined || contentHash(now.item) === last
     const write = { key: { pk, sk }, before: now?.exact, after: item }
-    report[sk] = isWanted ? 'unchanged' : isFree && (await tryWrite(documents, tableName, write)) ? 'written' : 'kept'
+    report[sk] = isWanted
+      ? 'unchanged'
+      : isFree && (await tryRecorded(documents, tableName, write, trail))
+        ? 'written'
+        : 'kept'
     // After the item: if this write is lost, the next deployment finds the item as wanted and writes the note then.
     if (report[sk] !== 'kept' && last !== hash)
       await documents.send(new PutCommand({ TableName: tableName, Item: { pk: SEED_PARTITION, sk, hash } }))
@@ -41,9 +49,13 @@ export async function seedItems(
  *
  * @returns whether a secret was created.
  */
-export async function seedHmacKey(documents: DynamoDBDocumentClient, tableName: string): Promise<boolean> {
+export async function seedHmacKey(
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  trail?: AuditTrail,
+): Promise<boolean> {
   const present = await readPartition(documents, tableName, CONFIG_TABLE.policySet)
-  return present.length === 0 && (await makeHmacKey(documents, tableName))
+  return present.length === 0 && (await makeHmacKey(documents, tableName, trail))
 }
 
 const bySortKey = (stored: readonly StoredItem[]) => new Map(stored.map((one) => [one.item.sk, one]))

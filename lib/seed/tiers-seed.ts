@@ -6,6 +6,7 @@ import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
+import { AUDIT_PARTITION } from '../../provisioning/audit-trail'
 import { neverPassing, splitTiers } from '../../provisioning/region-shares'
 import type { RegionShares } from '../../provisioning/shares-by-region'
 import { checkTiersFile, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
@@ -62,6 +63,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   if (isAuthoritative) seed.grantReadingOfTiers()
   // it may write the secret under which subjects are stored, and not read it
   seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
+  seed.grant(['dynamodb:PutItem'], AUDIT_PARTITION)
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
     serviceToken: seed.handler.functionArn,

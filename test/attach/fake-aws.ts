@@ -118,9 +118,9 @@ export class FakeAws {
     )
   }
 
-  /** Keys of what the config table has, but for the count of labels that were given. */
+  /** Keys of what the config table has, but for the count of labels that were given and the audit trail. */
   kept(): string[] {
-    return [...this.table.keys()].filter((key) => key !== 'api-labels version')
+    return [...this.table.keys()].filter((key) => key !== 'api-labels version' && !key.startsWith('audit '))
   }
 
   /** An API's item in the config table. */

@@ -29,6 +29,9 @@ export interface Situation {
   readonly run?: typeof run
 }
 
+/** No test asks AWS whose credentials it has: a port that `fetch` refuses to connect to. */
+const NO_STS = { AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9' }
+
 /** Runs a command line in this process. */
 export async function sluice(args: readonly string[], situation: Situation = {}): Promise<Said> {
   let [out, err] = ['', '']
@@ -51,7 +54,7 @@ export async function sluice(args: readonly string[], situation: Situation = {})
         situation.onErr?.(text)
       },
     },
-    env: situation.env ?? {},
+    env: { ...NO_STS, ...situation.env },
     clock: () => now ?? Date.now(),
     interrupts: situation.interrupts ?? new Interrupts(),
   }

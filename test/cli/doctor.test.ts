@@ -7,8 +7,8 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { checkTimeToLive } from '../../cli/tables/health'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
+import { checkTimeToLive } from '../../cli/tables/time-to-live'
 import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { newHmacKey } from '../../provisioning/make-hmac-key'
@@ -44,6 +44,7 @@ const HEALTHY = {
   'base paths': 'ok',
   clients: 'ok',
   'HMAC key': 'ok',
+  'audit trail': 'ok',
   clock: 'ok',
 }
 
@@ -168,7 +169,7 @@ describe('the doctor', () => {
       ...HEALTHY,
       'config table': 'FAILED',
       ...{ configuration: 'skipped', identity: 'skipped', 'base paths': 'skipped' },
-      ...{ clients: 'skipped', 'HMAC key': 'skipped' },
+      ...{ clients: 'skipped', 'HMAC key': 'skipped', 'audit trail': 'skipped' },
     })
     const empty = await deploy('dynalite')
     const { code, out } = await empty.sluice(['doctor'])

@@ -92,6 +92,7 @@ describe('an API that is protected as "shop"', () => {
     expect(rights()).toEqual([
       [['dynamodb:Query', 'dynamodb:PutItem'], ['policy-set', 'seed'], always],
       [['dynamodb:PutItem'], ['hmac-key'], always],
+      [['dynamodb:PutItem'], ['audit'], always],
       [['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ['policy-set', 'seed'], always],
       [['dynamodb:Query', 'dynamodb:PutItem'], ['api-labels'], always],
     ])

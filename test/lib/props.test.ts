@@ -197,6 +197,26 @@ describe('an upstream authorizer of another account', () => {
   })
 })
 
+describe('a config table of one’s own', () => {
+  it('causes a warning where records of the audit trail would stay forever, and one that cannot be seen does not', () => {
+    const warnings = [undefined, 'ttl', 'exp'].map((timeToLiveAttribute) =>
+      printedFor(
+        make((stack) => ({
+          configTable: new TableV2(stack, 'Mine', { partitionKey: PK, sortKey: SK, timeToLiveAttribute }),
+        })).stack,
+        'warning',
+      ),
+    )
+    const sentence = (got: string) =>
+      expect.stringMatching(
+        `^configTable should have the TTL attribute "exp", got ${got}: .* kept forever \\(Stack/Mine\\).*sluice:auditTimeToLive`,
+      )
+    expect(warnings).toEqual([[sentence('none')], [sentence('"ttl"')], []])
+    const imported = make((stack) => ({ configTable: TableV2.fromTableName(stack, 'Imported', 'config') }))
+    expect(printedFor(imported.stack, 'warning')).toEqual([])
+  })
+})
+
 describe('a VPC', () => {
   const inVpc = (endpoint: boolean, more: (vpc: Vpc, stack: Stack) => RateLimiterProps = (vpc) => ({ vpc })) =>
     make((stack) => {

@@ -45,7 +45,7 @@ async function ask(RequestType: SeedRequest['RequestType'], properties: object =
 }
 
 describe.each([
-  ['tiers', tiers, PutCommand],
+  ['tiers', tiers, TransactWriteCommand],
   ['a label', label, TransactWriteCommand],
 ] as const)('the seed function, asked to write %s', (_, properties, write) => {
   it.each([
@@ -84,14 +84,15 @@ describe.each([
 
 describe('the seed function, when somebody else writes at the same time', () => {
   it('tries a tier again that is part of another’s transaction', async () => {
-    documents.on(PutCommand).rejectsOnce(fault('TransactionConflictException')).resolves({})
+    documents.on(TransactWriteCommand).rejectsOnce(cancelled('TransactionConflict')).resolves({})
     expect(await ask('Update')).toEqual(['SUCCESS', ''])
   })
 
   it('keeps a tier that somebody changed after it was read', async () => {
-    documents.on(PutCommand).rejects(fault('ConditionalCheckFailedException'))
+    documents.on(TransactWriteCommand).rejects(cancelled('ConditionalCheckFailed'))
     expect(await ask('Update')).toEqual(['SUCCESS', ''])
-    expect(documents.commandCalls(PutCommand)).toHaveLength(1)
+    expect(documents.commandCalls(TransactWriteCommand)).toHaveLength(1)
+    expect(documents.commandCalls(PutCommand)).toHaveLength(0)
   })
 
   it.each(['ConditionalCheckFailed', 'TransactionConflict'])(

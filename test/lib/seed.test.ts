@@ -263,6 +263,13 @@ describe('the seed in a stack', () => {
           Null: { 'dynamodb:LeadingKeys': 'false' },
         },
       }),
+      expect.objectContaining({
+        Action: 'dynamodb:PutItem',
+        Condition: {
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['audit'] },
+          Null: { 'dynamodb:LeadingKeys': 'false' },
+        },
+      }),
       // for the deletion guard
       expect.objectContaining({
         Action: ['lambda:GetPolicy', 'lambda:ListAliases', 'lambda:ListVersionsByFunction'],

@@ -1,0 +1,138 @@
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
+import { AUDIT_PARTITION, type AuditEntry } from '../../provisioning/audit-trail'
+import type { StoredItem } from '../../provisioning/documents'
+import { durationMs } from '../arguments'
+import { type History, historyOf, type RecordedChange, recordsIn, type UnrecordedChange } from '../changes/history'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
+import type { ConfigTable } from '../tables/config-table'
+import { isLoopback } from '../tables/local-engine'
+import { checkAuditTimeToLive } from '../tables/time-to-live'
+import { counted } from '../terminal/output'
+import { printChanges } from '../tiers/diff-text'
+import { titlesOf } from '../tiers/titles'
+
+interface Options extends OutputOptions {
+  readonly item?: string
+  readonly since: number
+}
+
+export const addHistory: AddCommand = (group, session) => {
+  describeTableCommand(
+    group,
+    'history',
+    'Show who changed what in the config table: the changes of this command line and of deployments, from the audit ' +
+      'trail, and those of which an item shows that something else made them. The latest is first.',
+    ['sluice history', 'sluice history --item tier#free --since 90d', 'sluice history --item client#acme --json'],
+  )
+    .option('--item <key>', 'only this item: tier#free, route#GET /a, settings, block#ip#…, client#ID, hmac-key')
+    .option(
+      '--since <duration>',
+      'how far back, such as 12h or 90d; a record is kept 400 days',
+      durationMs,
+      30 * DAY_MS,
+    )
+    .action(async (options: Options) => {
+      const connection = session.connect(options)
+      const table = await connection.configTable()
+      const now = session.io.clock()
+      const all = await readHistory(table, options.item, now)
+      const from = new Date(now - options.since).toISOString()
+      const isAsked = ({ item }: { readonly item?: string }) => options.item === undefined || item === options.item
+      const history: History = {
+        changes: all.changes
+          .filter(({ at }) => at >= from)
+          .map((change) => ({ ...change, entries: change.entries.filter(isAsked) }))
+          .filter(({ entries }) => entries.length > 0),
+        unrecorded: all.unrecorded.filter((one) => one.until >= from && isAsked(one)),
+        withoutRecord: all.withoutRecord.filter((item) => isAsked({ item })),
+      }
+      if (options.json) session.print.json(history)
+      else show(history, session)
+      const { client, endpoint, name } = { ...connection, client: connection.client, name: table.name }
+      const isOwn = endpoint !== undefined && isLoopback(endpoint)
+      const check = await checkAuditTimeToLive(client, name, isOwn)
+      if (check.status === 'warning')
+        session.print.note(
+          `warning: records are never deleted: time to live of ${name} is ${check.found}; ${check.remedy}`,
+        )
+    })
+}
+
+const DAY_MS = 86_400_000
+
+/** Whether an item is read and compared with its last record; clients only where one is asked for. */
+const isCompared =
+  (asked: string | undefined) =>
+  (item: string): boolean =>
+    item.startsWith('client#') ? item === asked : true
+
+/**
+ * The history as the table says it at one moment: what somebody changes while it is read must not look like a change
+ * without a record.
+ */
+async function readHistory(table: ConfigTable, asked: string | undefined, now: number): Promise<History> {
+  for (let attempt = 1; ; attempt++) {
+    const records = recordsIn(await table.partition(AUDIT_PARTITION))
+    const history = historyOf(records, await presentItems(table, asked), isCompared(asked), now)
+    const isSeenNow = history.unrecorded.some(({ until }) => until === new Date(now).toISOString())
+    if (!isSeenNow || attempt === 3) return history
+    if ((await table.partition(AUDIT_PARTITION)).length === records.length) return history
+  }
+}
+
+async function presentItems(table: ConfigTable, asked: string | undefined): Promise<StoredItem[]> {
+  const id = asked?.startsWith('client#') ? asked.slice('client#'.length) : undefined
+  const key = await table.item(HMAC_KEY_ITEM)
+  const clients = id === undefined ? [] : await table.clients(id)
+  return [...(await table.partition(CONFIG_TABLE.policySet)), ...(key ? [key] : []), ...clients]
+}
+
+function show({ changes, unrecorded, withoutRecord }: History, session: Session): void {
+  const { print } = session
+  const told = [
+    ...changes.map((change) => ({ at: change.at, tell: () => showChange(change, session) })),
+    ...unrecorded.map((one) => ({ at: one.until, tell: () => showUnrecorded(one, session) })),
+  ].sort((a, b) => (a.at < b.at ? 1 : -1))
+  if (told.length === 0) print.line('no changes')
+  for (const { tell } of told) tell()
+  if (withoutRecord.length > 0)
+    print.note(
+      `without a record, since something else or an older version wrote ${withoutRecord.length === 1 ? 'it' : 'them'}: ${titlesOf(withoutRecord)}`,
+    )
+}
+
+/** More entries than this are counted instead, as those of an import of clients. */
+const MOST_ENTRIES = 100
+
+function showChange({ at, change, by, how, entries }: RecordedChange, { print }: Session): void {
+  print.line(print.style('bold', `${at} ${change}: ${how}, by ${by}`))
+  for (const entry of entries.slice(0, MOST_ENTRIES)) {
+    const { item, was, is, before, after, hidden, cut, forgotten } = entry
+    if (forgotten) {
+      print.line('  an item about a person who was forgotten')
+      continue
+    }
+    printChanges(
+      [{ sk: item!, kind: kindOf(was, is), before: withKey(item!, before), after: withKey(item!, after) }],
+      print,
+    )
+    if (hidden) print.line(`      changed, not shown: ${hidden.join(', ')}`)
+    if (cut) print.line('      too large to be recorded whole: what it was is not known')
+  }
+  if (entries.length > MOST_ENTRIES) print.line(`… and ${counted(entries.length - MOST_ENTRIES, 'item')} more: --json`)
+}
+
+function showUnrecorded({ item, from, until, left, found }: UnrecordedChange, { print }: Session): void {
+  print.line(print.style('bold', `${until} changed by something else between ${from} and ${until}`))
+  printChanges(
+    [{ sk: item, kind: kindOf(left, found), before: withKey(item, left), after: withKey(item, found) }],
+    print,
+  )
+}
+
+const kindOf = (was: unknown, is: unknown) => (was === undefined ? 'add' : is === undefined ? 'remove' : 'change')
+
+/** Fields as an item, so that they are shown in the order of its kind. */
+const withKey = (item: string, fields: AuditEntry['before']) =>
+  fields && { ...fields, pk: '', sk: item.startsWith('client#') ? 'client' : item }

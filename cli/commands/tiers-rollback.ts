@@ -1,0 +1,91 @@
+import { ConfigError } from '../../limiter/errors'
+import { AUDIT_PARTITION } from '../../provisioning/audit-trail'
+import type { Change } from '../../provisioning/tiers-file'
+import { gather } from '../arguments'
+import { historyOf, type RecordedChange, recordsIn } from '../changes/history'
+import { planRollback, type RollbackPlan } from '../changes/plan-rollback'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { UserError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
+import { confirm } from '../terminal/question'
+import { planApply } from '../tiers/apply-plan'
+import { countsText } from '../tiers/diff-text'
+import { planJson, printPlan, warningsOf } from '../tiers/plan-text'
+import { titlesOf } from '../tiers/titles'
+import { writeChanges } from '../tiers/write-changes'
+
+interface Options extends OutputOptions {
+  readonly yes?: boolean
+  readonly overwrite?: readonly string[]
+}
+
+export const addTiersRollback: AddCommand = (group, session) => {
+  describeTableCommand(
+    group,
+    'rollback <change>',
+    'Undo a change of sluice history: tiers, routes and settings become what they were before it, after showing the ' +
+      'differences and asking. Items that were edited since are refused. Clients and the block list are kept.',
+    ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
+  )
+    .option('-y, --yes', 'do not ask')
+    .option('--overwrite <item>', 'undo this item although it was edited since; may be given several times', gather)
+    .action(async (id: string, options: Options) => {
+      session.commandName = `tiers rollback ${id}` // what its own record says
+      const connection = session.connect(options)
+      const table = await connection.configTable()
+      const change = await findChange(table, id)
+      const stored = await table.policySet()
+      const items = stored.map(({ item }) => item)
+      const back = planRollback(change, items)
+      check(back, options.overwrite ?? [])
+      const plan = { ...planApply(items, back.file, true), conflicts: back.edited }
+      const warnings = [
+        ...(await warningsOf(plan, table, session.io.clock())),
+        ...(back.left.length > 0 ? [`not undone, since these are no tiers: ${titlesOf(back.left)}`] : []),
+      ]
+      if (!options.json) printPlan({ ...plan, conflicts: [] }, warnings, session.print)
+      if (plan.issues.length > 0) throw new ConfigError(plan.issues)
+
+      const done: Change[] = []
+      if (plan.changes.length > 0) {
+        const question = `Undo what ${change.how} did at ${change.at}, by ${change.by}?`
+        await confirm(question, session.io, options, () => connection.describe('config'))
+        await session.io.interrupts.during((pressed) =>
+          writeChanges(
+            table,
+            stored,
+            plan.changes,
+            (one) => done.push(one),
+            pressed,
+            (text) => session.print.note(text),
+          ),
+        )
+      }
+      if (options.json) session.print.json({ ...planJson(plan, warnings), undone: id, change: session.change })
+      else if (done.length > 0) session.print.line(`undone: ${countsText(done)}`)
+    })
+}
+
+async function findChange(table: ConfigTable, id: string): Promise<RecordedChange> {
+  const records = recordsIn(await table.partition(AUDIT_PARTITION)).filter(({ change }) => change === id)
+  const [change] = historyOf(records, [], () => false, 0).changes
+  if (change) return change
+  throw new UserError(`no change "${id}" is in the audit trail, which keeps 400 days: see sluice history --since 400d`)
+}
+
+function check({ edited, cut }: RollbackPlan, overwrite: readonly string[]): void {
+  if (cut.length > 0)
+    throw new UserError(
+      `nothing was written: ${titlesOf(cut)} was too large to be recorded, so what it was is not known`,
+    )
+  const unknown = overwrite.filter((sk) => !edited.includes(sk))
+  if (unknown.length > 0)
+    throw new UserError(`nothing was written: --overwrite names ${unknown.join(', ')}, which was not edited since`)
+  const refused = edited.filter((sk) => !overwrite.includes(sk))
+  if (refused.length > 0) {
+    const options = refused.map((sk) => `--overwrite ${/^[\w#.-]+$/.test(sk) ? sk : JSON.stringify(sk)}`).join(' ')
+    throw new UserError(
+      `nothing was written: ${titlesOf(refused)} was edited since that change: look at sluice history, and undo the edit with it by ${options}`,
+    )
+  }
+}

@@ -1,0 +1,86 @@
+import { hostname, userInfo } from 'node:os'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { Clock } from '../../limiter/clock'
+import { type AuditedChange, AuditTrail, newChangeId } from '../../provisioning/audit-trail'
+import type { Io } from '../terminal/io'
+
+/** A command does not wait longer to know whose credentials it has. */
+const DEADLINE_MS = 3000
+
+/** One run of a command, as the records of its changes say it. */
+export interface RecordedRun extends Pick<AuditedChange, 'change' | 'how'> {
+  readonly clock: Clock
+}
+
+/** A run of something that is no command. */
+export const unnamedRun = (): RecordedRun => ({ change: newChangeId(), how: 'sluice', clock: Date.now })
+
+/** The audit trail of a run. STS is asked once, and only by what writes. */
+export function trailOf(
+  { change, how, clock }: RecordedRun,
+  client: DynamoDBClient,
+  endpoint: string | undefined,
+  env: Io['env'],
+): AuditTrail {
+  let author: Promise<string> | undefined
+  return new AuditTrail(async () => {
+    author ??= authorOf(client, endpoint, env)
+    return { change, how, by: await author }
+  }, clock)
+}
+
+/**
+ * Who makes changes: the ARN that STS knows the credentials by, else the user of this system as `alice@laptop`. A
+ * DynamoDB of one's own has no callers, so there it is always the user.
+ *
+ * @param endpoint of DynamoDB; `undefined`: the Region's own.
+ */
+async function authorOf(client: DynamoDBClient, endpoint: string | undefined, env: Io['env']): Promise<string> {
+  if (endpoint !== undefined) return systemUser()
+  // Whatever fails here must not keep anybody from turning the limits off.
+  const asked = askSts(client, env).catch(() => undefined)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), DEADLINE_MS)
+  })
+  const arn = await Promise.race([asked, late])
+  clearTimeout(timer)
+  return arn ?? `${systemUser()} (STS did not say whose credentials these are)`
+}
+
+/** Every caller may ask for its own identity, without a right to. The client's signer signs for STS as well. */
+async function askSts(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
+  const region = await client.config.region()
+  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  const url = new URL(env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || `https://sts.${region}.${suffix}`)
+  const signer = await client.config.signer({
+    name: 'sigv4',
+    signingName: 'sts',
+    signingRegion: region,
+    properties: {},
+  })
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15'
+  const { headers } = await signer.sign({
+    method: 'POST',
+    protocol: url.protocol,
+    hostname: url.hostname,
+    ...(url.port && { port: Number(url.port) }),
+    path: '/',
+    query: {},
+    headers: { host: url.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+    body,
+  } as Parameters<typeof signer.sign>[0])
+  const { host: _, ...others } = headers
+  const signal = AbortSignal.timeout(DEADLINE_MS)
+  const response = await fetch(new URL('/', url), { method: 'POST', headers: others, body, signal })
+  const [, arn] = /<Arn>(arn:[\x21-\x7e]{1,2000}?)<\/Arn>/.exec(await response.text()) ?? []
+  return response.ok ? arn : undefined
+}
+
+function systemUser(): string {
+  try {
+    return `${userInfo().username}@${hostname()}`
+  } catch {
+    return `somebody@${hostname()}` // a user without a name, as in some containers
+  }
+}

@@ -1,0 +1,214 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { HMAC_KEY_ITEM } from '../lambda/config-table/items/hmac-key-item'
+import type { Clock, EpochMs } from '../limiter/clock'
+import { type ExactItem, isMap, withNumbers, withoutItemKey } from './documents'
+import type { GuardedWrite } from './guarded-writes'
+import { contentHash } from './tiers-file'
+
+/** The partition of the config table that has a record of each change. The authorizer never reads it. */
+export const AUDIT_PARTITION = 'audit'
+
+/** The attribute by which DynamoDB deletes records: epoch seconds. */
+export const AUDIT_TIME_TO_LIVE = 'exp'
+
+/** How long a record is kept, in days. */
+const AUDIT_DAYS = 400
+
+/** What one record holds of a change: an item is at most 400 KB. */
+const MOST_BYTES = 300_000
+
+/** DynamoDB nests 32 levels, and a record has some of its own. */
+const MOST_LEVELS = 24
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** One item, before and after a change. */
+export interface AuditEntry {
+  /** `tier#free`, `client#acme` by the client's id, `hmac-key`; nothing once a person was forgotten. */
+  readonly item?: string
+  /** Which of a client's records: a hash of its partition key, since that may hold the hash of an API key. */
+  readonly ref?: string
+  /** `contentHash` of what there was; none where there was no item. */
+  readonly was?: string
+  /** `contentHash` of what was left; none where the item was deleted. */
+  readonly is?: string
+  /** Its fields before, without secrets. */
+  readonly before?: Fields
+  readonly after?: Fields
+  /** Fields that are secrets and are not shown, and changed. */
+  readonly hidden?: readonly string[]
+  /** Whether `before` and `after` are left out, because they were too large. */
+  readonly cut?: true
+  /** Whether it was about a person who was forgotten. */
+  readonly forgotten?: true
+}
+
+/** What is said of all records of one run of a command, or one deployment. */
+export interface AuditedChange {
+  /** By which `sluice history` and `sluice tiers rollback` name it. */
+  readonly change: string
+  /** An ARN, or the system's user; of a deployment its stack. */
+  readonly by: string
+  /** `sluice tiers apply`, `deployment`. */
+  readonly how: string
+}
+
+/** A record of the audit trail, as it is stored. */
+export interface AuditRecord extends AuditedChange {
+  readonly pk: typeof AUDIT_PARTITION
+  /** Begins with `at`, so that records are in the order in which they were written, by the writers' clocks. */
+  readonly sk: string
+  /** ISO 8601, with milliseconds. */
+  readonly at: string
+  readonly entries: readonly AuditEntry[]
+  /** Epoch seconds. */
+  readonly [AUDIT_TIME_TO_LIVE]: number
+}
+
+/** Ten hexadecimal digits. */
+export const newChangeId = (): string => randomBytes(5).toString('hex')
+
+/** The records of one run of a command. */
+export class AuditTrail {
+  private count = 0
+
+  constructor(
+    private readonly about: () => Promise<AuditedChange>,
+    private readonly clock: Clock,
+    private readonly isForgetting = false,
+  ) {}
+
+  /** Records that something was erased, and not what. */
+  forgetting(): AuditTrail {
+    return new AuditTrail(this.about, this.clock, true)
+  }
+
+  /** The writes that record some writes, to be done in the same transaction; none where nothing of them is recorded. */
+  async recordsOf(writes: readonly GuardedWrite[]): Promise<GuardedWrite[]> {
+    const entries = entriesOf(writes)
+    if (entries.length === 0) return []
+    const said = this.isForgetting ? entries.map((): AuditEntry => ({ forgotten: true })) : entries
+    return recordWrites(said, await this.about(), this.clock(), () => this.count++)
+  }
+}
+
+/** As many bytes as who made a change may have, for what has to know before. */
+const SOMEBODY: AuditedChange = { change: 'x'.repeat(64), by: 'x'.repeat(2048), how: 'x'.repeat(64) }
+
+/** Writes and what records them, as large as they may become. */
+export const withRecords = (writes: readonly GuardedWrite[]): GuardedWrite[] => [
+  ...writes,
+  ...recordWrites(entriesOf(writes), SOMEBODY, 0, () => 0),
+]
+
+function recordWrites(
+  all: readonly AuditEntry[],
+  about: AuditedChange,
+  now: EpochMs,
+  next: () => number,
+): GuardedWrite[] {
+  const at = new Date(now).toISOString()
+  return parcelled(all).map((entries) => {
+    const sk = `${at}#${String(next()).padStart(6, '0')}#${randomBytes(4).toString('hex')}`
+    const exp = Math.floor(now / 1000) + AUDIT_DAYS * 86_400
+    return { key: { pk: AUDIT_PARTITION, sk }, after: { pk: AUDIT_PARTITION, sk, at, ...about, entries, exp } }
+  })
+}
+
+/**
+ * A record without what it said of a person; itself where it said nothing.
+ *
+ * @param isTheirs whether an entry is about the person.
+ */
+export function withoutPerson(record: ExactItem, isTheirs: (entry: AuditEntry) => boolean): ExactItem {
+  const entries: readonly AuditEntry[] = Array.isArray(record.entries) ? record.entries.filter(isMap) : []
+  if (!entries.some(isTheirs)) return record
+  return { ...record, entries: entries.map((entry) => (isTheirs(entry) ? { forgotten: true } : entry)) }
+}
+
+/** What of some writes is recorded: the configuration and clients, and not what programs note for themselves. */
+function entriesOf(writes: readonly GuardedWrite[]): AuditEntry[] {
+  return writes.flatMap(({ key, before, after }) => {
+    const name = nameOf(key.pk, key.sk, after ?? before)
+    if (!name) return []
+    const [old, present] = [before && shown(key.pk, before), after && shown(key.pk, after)]
+    const [was, is] = [old && hashOf(old), present && hashOf(present)]
+    const hidden = hiddenFields(key.pk, before, after)
+    if (was === is && hidden.length === 0) return []
+    const entry: AuditEntry = {
+      ...name,
+      ...(was && { was }),
+      ...(is && { is }),
+      ...(hidden.length > 0 && { hidden }),
+    }
+    const whole: AuditEntry = { ...entry, ...(old && { before: old }), ...(present && { after: present }) }
+    const isTooLarge = sizeOf(whole) > MOST_BYTES || levelsOf(old) > MOST_LEVELS || levelsOf(present) > MOST_LEVELS
+    return [isTooLarge ? { ...entry, cut: true } : whole]
+  })
+}
+
+/** By which name entries are about an item; `undefined` for items that are not recorded. */
+export function nameOf(pk: string, sk: string, item?: ExactItem): Pick<AuditEntry, 'item' | 'ref'> | undefined {
+  if (pk === CONFIG_TABLE.policySet) return { item: sk }
+  if (pk === HMAC_KEY_ITEM.pk) return { item: pk }
+  return pk.startsWith('client#') ? { item: `client#${String(item?.id)}`, ref: refOf(pk) } : undefined
+}
+
+/** A client's record, without the hash of its key. */
+export const refOf = (pk: string): string => createHash('sha256').update(`audit ${pk}`).digest('hex').slice(0, 16)
+
+/** The hash by which entries tell whether an item is as they left it. */
+export const auditHash = (pk: string, item: ExactItem): string => hashOf(shown(pk, item))
+
+const hashOf = (fields: Fields): string => contentHash(withNumbers(fields) as Fields)
+
+/** The fields of an item that a record may hold: of a client those that are known and no secrets. */
+function shown(pk: string, item: ExactItem): Fields {
+  const fields = withoutItemKey(item)
+  if (pk === HMAC_KEY_ITEM.pk) return { keys: Array.isArray(fields.keys) ? fields.keys.map(timesOf) : [] }
+  if (!pk.startsWith('client#')) return fields
+  return Object.fromEntries(Object.entries(fields).filter(([field]) => !isHidden(field)))
+}
+
+const timesOf = (key: unknown): Fields =>
+  isMap(key)
+    ? { activeFrom: key.activeFrom, ...(key.carriedFrom !== undefined && { carriedFrom: key.carriedFrom }) }
+    : {}
+
+const isHidden = (field: string): boolean =>
+  !Object.hasOwn(CLIENT_FIELDS, field) || 'isSecret' in CLIENT_FIELDS[field as keyof typeof CLIENT_FIELDS]
+
+function hiddenFields(pk: string, before: ExactItem = {}, after: ExactItem = {}): string[] {
+  if (pk === HMAC_KEY_ITEM.pk) return textOf(before.keys) === textOf(after.keys) ? [] : ['key']
+  if (!pk.startsWith('client#')) return []
+  const names = Object.keys({ ...withoutItemKey(before), ...withoutItemKey(after) }).filter(isHidden)
+  return names.filter((name) => textOf(before[name]) !== textOf(after[name])).sort()
+}
+
+/** Entries in as few records as they fit into, in their order. */
+function parcelled(entries: readonly AuditEntry[]): AuditEntry[][] {
+  const parcels: AuditEntry[][] = []
+  let size = Number.POSITIVE_INFINITY
+  for (const entry of entries) {
+    const bytes = sizeOf(entry)
+    if (size + bytes > MOST_BYTES) {
+      parcels.push([])
+      size = 0
+    }
+    parcels.at(-1)!.push(entry)
+    size += bytes
+  }
+  return parcels
+}
+
+const textOf = (value: unknown): string =>
+  JSON.stringify(withNumbers(value), (_, one) => (one instanceof Set ? [...one] : one)) ?? ''
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(textOf(value))
+
+const levelsOf = (value: unknown): number => {
+  if (Array.isArray(value)) return 1 + Math.max(0, ...value.map(levelsOf))
+  return isMap(value) ? 1 + Math.max(0, ...Object.values(value).map(levelsOf)) : 0
+}
