@@ -48,10 +48,13 @@ async function authorOf(client: DynamoDBClient, endpoint: string | undefined, en
   return arn ?? `${systemUser()} (STS did not say whose credentials these are)`
 }
 
+/** Of Regions whose endpoints end otherwise, by what their names begin with. */
+const SUFFIXES: Readonly<Record<string, string>> = { cn: 'amazonaws.com.cn', eusc: 'amazonaws.eu' }
+
 /** Every caller may ask for its own identity, without a right to. The client's signer signs for STS as well. */
 async function askSts(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
   const region = await client.config.region()
-  const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  const suffix = SUFFIXES[region.split('-', 1)[0]!] ?? 'amazonaws.com'
   const url = new URL(env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || `https://sts.${region}.${suffix}`)
   const signer = await client.config.signer({
     name: 'sigv4',

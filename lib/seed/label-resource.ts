@@ -50,9 +50,10 @@ export function labelApi(
   seed: SeedFunction,
   api: { readonly id: string; readonly name?: string; readonly label: string },
 ): CustomResource {
-  seed.grant(['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
-  seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], LABELS_VERSION.pk)
-  seed.grant(['dynamodb:PutItem'], AUDIT_PARTITION)
+  const partitions = [CONFIG_TABLE.policySet, SEED_PARTITION, LABELS_VERSION.pk]
+  seed.grant(['dynamodb:Query'], ...partitions)
+  // one statement, whether IAM looks at the key of each item of a transaction or at all of them
+  seed.grant(['dynamodb:PutItem', 'dynamodb:DeleteItem'], ...partitions, AUDIT_PARTITION)
   // Another function is another resource: CloudFormation takes none with a new function in the place of one with the
   // old.
   const resource = new CustomResource(scope, `Label${seed.node.addr.slice(-8)}`, {

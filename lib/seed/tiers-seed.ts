@@ -59,11 +59,12 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   const items = itemsFrom(seed, props)
   const isAuthoritative = props.seed === 'authoritative'
   const removing = isAuthoritative ? ['dynamodb:DeleteItem'] : []
-  seed.grant(['dynamodb:Query', 'dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION)
+  seed.grant(['dynamodb:Query'], CONFIG_TABLE.policySet, SEED_PARTITION)
+  // What one transaction writes is in one statement, whether IAM looks at each item's key or at all of them.
+  seed.grant(['dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION, AUDIT_PARTITION)
   if (isAuthoritative) seed.grantReadingOfTiers()
   // it may write the secret under which subjects are stored, and not read it
-  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
-  seed.grant(['dynamodb:PutItem'], AUDIT_PARTITION)
+  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk, AUDIT_PARTITION)
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
     serviceToken: seed.handler.functionArn,

@@ -90,11 +90,11 @@ describe('an API that is protected as "shop"', () => {
     for (const id of ['A', 'B']) limiter.protect(restApi(stack, id), { as: id })
     const always = { 'dynamodb:LeadingKeys': 'false' }
     expect(rights()).toEqual([
-      [['dynamodb:Query', 'dynamodb:PutItem'], ['policy-set', 'seed'], always],
-      [['dynamodb:PutItem'], ['hmac-key'], always],
-      [['dynamodb:PutItem'], ['audit'], always],
-      [['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ['policy-set', 'seed'], always],
-      [['dynamodb:Query', 'dynamodb:PutItem'], ['api-labels'], always],
+      [['dynamodb:Query'], ['policy-set', 'seed'], always],
+      [['dynamodb:PutItem'], ['policy-set', 'seed', 'audit'], always],
+      [['dynamodb:PutItem'], ['hmac-key', 'audit'], always],
+      [['dynamodb:Query'], ['policy-set', 'seed', 'api-labels'], always],
+      [['dynamodb:PutItem', 'dynamodb:DeleteItem'], ['policy-set', 'seed', 'api-labels', 'audit'], always],
     ])
     Template.fromStack(stack).allResources(LABEL, {
       DependsOn: Match.arrayWith([Match.stringLikeRegexp('TiersRoleDefaultPolicy')]),

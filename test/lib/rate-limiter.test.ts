@@ -223,7 +223,7 @@ describe('the tables', () => {
     template.hasResource('AWS::DynamoDB::GlobalTable', {
       DeletionPolicy: 'Retain',
       Properties: Match.objectLike({
-        TimeToLiveSpecification: Match.absent(),
+        TimeToLiveSpecification: { AttributeName: 'exp', Enabled: true }, // of its audit trail
         Replicas: [Match.objectLike({ PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } })],
       }),
     })

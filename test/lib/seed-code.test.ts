@@ -339,7 +339,7 @@ describe('seed: "authoritative" in a stack', () => {
     const by = (name: string) => statements.filter(({ Action }) => [Action].flat().includes(`dynamodb:${name}`))
     expect(by('DeleteItem').map(({ Condition }) => Condition)).toEqual([
       {
-        'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed'] },
+        'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed', 'audit'] },
         Null: { 'dynamodb:LeadingKeys': 'false' },
       },
     ])

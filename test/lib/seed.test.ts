@@ -247,29 +247,21 @@ describe('the seed in a stack', () => {
     const [, { Properties }] = policies.find(([id]) => id.includes('Tiers'))!
     expect(Properties.PolicyDocument.Statement).toEqual([
       expect.objectContaining({ Action: ['logs:CreateLogStream', 'logs:PutLogEvents'] }),
-      {
-        Action: ['dynamodb:Query', 'dynamodb:PutItem'],
+      ...(
+        [
+          ['dynamodb:Query', ['policy-set', 'seed']],
+          ['dynamodb:PutItem', ['policy-set', 'seed', 'audit']],
+          ['dynamodb:PutItem', ['hmac-key', 'audit']],
+        ] as const
+      ).map(([Action, partitions]) => ({
+        Action,
         Effect: 'Allow',
         Resource: { 'Fn::GetAtt': [expect.stringContaining('Config'), 'Arn'] },
         Condition: {
-          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed'] },
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': partitions },
           Null: { 'dynamodb:LeadingKeys': 'false' },
         },
-      },
-      expect.objectContaining({
-        Action: 'dynamodb:PutItem',
-        Condition: {
-          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['hmac-key'] },
-          Null: { 'dynamodb:LeadingKeys': 'false' },
-        },
-      }),
-      expect.objectContaining({
-        Action: 'dynamodb:PutItem',
-        Condition: {
-          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['audit'] },
-          Null: { 'dynamodb:LeadingKeys': 'false' },
-        },
-      }),
+      })),
       // for the deletion guard
       expect.objectContaining({
         Action: ['lambda:GetPolicy', 'lambda:ListAliases', 'lambda:ListVersionsByFunction'],
