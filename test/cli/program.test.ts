@@ -33,6 +33,7 @@ const ALL = [
     'tiers validate',
     'tiers diff',
     'tiers apply',
+    'tiers rollback',
     'tiers export',
     'tiers split',
     'tiers schema',
@@ -65,7 +66,7 @@ const ALL = [
     'on',
     'observe',
   ],
-  ...['attach', 'detach', 'status', 'doctor', 'completion'],
+  ...['attach', 'detach', 'history', 'status', 'doctor', 'completion'],
 ]
 const nameOf = (command: Command): string =>
   [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
@@ -188,7 +189,7 @@ describe('completion', () => {
     ['npx slu', ['sluice']],
     ['npx sluice clients ro', ['rotate-key']],
     ['npx another clients ro', ['']],
-    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'split', 'validate']],
+    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'rollback', 'schema', 'split', 'validate']],
   ])('in bash of "%s" is %j', (line, words) => {
     expect(complete(line)).toEqual(words)
   })
