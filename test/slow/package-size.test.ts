@@ -19,7 +19,7 @@ const SDK = `@aws-sdk/client-dynamodb@${devDependencies['@aws-sdk/client-dynamod
 const MOST_MB_LIBRARY = 5
 const MOST_KB_BACKEND = 200
 
-/** What a page of the package may lead to and the package has not: for those who work on Sluice, or said by its types. */
+/** What a page of the package may lead to and it has not: for those who work on Sluice, or said by its types. */
 const ONLY_IN_A_CLONE = /^(test|bench|docs\/(adr|api|testing\.md))(\/|$)/
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-size-'))

@@ -6,7 +6,7 @@ import { buildCommand } from './command'
 import { finishDeclarations } from './declarations'
 import { buildLibrary } from './library'
 
-/** The step of `npm run build` after the compiler, which wrote the declarations: makes `dist` what users get (ADR 0033). */
+/** The step of `npm run build` after the compiler, which wrote the declarations: `dist` as users get it (ADR 0033). */
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   exports: Record<string, string | { readonly types: string }>
 }

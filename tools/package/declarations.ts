@@ -43,7 +43,7 @@ const REEXPORT = /^export (?:type )?\{([^}]*)\}(?: from '\.[^']*')?;\n/gm
 const DECLARED = /^(?:declare )?(?:abstract )?(?:class|const|enum|function|interface|type) (\w+)/gm
 
 /**
- * The declarations of an entry point in one text, for a package that is small: on a disk, each file takes 4 KB at least.
+ * The declarations of an entry point in one text, for a package that is small: on a disk, each file takes 4 KB.
  *
  * @throws Error for what would mean something else in one file: a name that two files declare, an import under another
  * name, and every way to import but `import { … } from './…'`.
