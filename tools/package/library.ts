@@ -24,8 +24,8 @@ const options = {
 
 /**
  * Builds the entry points with what they use of others' packages in them, and the licenses beside them: installed,
- * those packages would be larger than all of Sluice. What several entry points share is in files of its own, so that a class
- * is the same in each.
+ * those packages would be larger than all of Sluice. What several entry points share is in files of its own, so that a
+ * class is the same in each.
  *
  * What users install whose programs need it stays outside: the CDK, of which the constructs' entry point tells where it
  * is missing, and the SDK for DynamoDB, which is loaded when something of it is used.
