@@ -9,7 +9,7 @@ import { FakeAws, FUNCTION } from './fake-aws'
 import { failure } from './fake-service'
 
 /** Calls from one death to the next: every third call is tried in `npm test`, each with `THOROUGH=1`. */
-const STEP = runs(3, 1)
+const STEP = runs(5, 1)
 
 let aws: FakeAws
 beforeEach(() => {
