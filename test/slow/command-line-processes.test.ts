@@ -144,8 +144,13 @@ describe('tables of a deployed stack', () => {
 describe('Ctrl-C', () => {
   const limit = (count: number) => ({ policies: [{ name: 'per-minute', limit: count, window: '1m' }] })
 
+  let slow: Awaited<ReturnType<typeof deploy>>
+  beforeAll(async () => {
+    slow = await deploy('dynalite') // whose writes come one at a time
+  })
+  afterAll(async () => slow?.close())
+
   it('in the middle of an apply finishes the write under way, says what is done, and the next run goes on', async () => {
-    const slow = await deploy('dynalite')
     await slow.put(...TIERS)
     const file = join(folder, 'tiers.yaml')
     const { out: before } = await slow.sluice(['tiers', 'export'])
@@ -160,7 +165,8 @@ describe('Ctrl-C', () => {
       ),
     )
 
-    // A way to the engine on which the third write waits until the process has been told to stop.
+    // A way to the engine on which the third tier waits until the process has been told to stop: after each, what
+    // happened to it is written.
     let puts = 0
     let third: () => void
     const thirdWrite = new Promise<void>((resolve) => {
@@ -172,7 +178,7 @@ describe('Ctrl-C', () => {
     })
     const way = await listen(
       createServer(async (incoming, outgoing) => {
-        if (String(incoming.headers['x-amz-target']).endsWith('.PutItem') && ++puts === 3) {
+        if (String(incoming.headers['x-amz-target']).endsWith('.PutItem') && ++puts === 5) {
           third()
           await told
         }
@@ -201,7 +207,6 @@ describe('Ctrl-C', () => {
     const again = await slow.sluice(['tiers', 'apply', file, '--yes'])
     expect([again.code, again.out]).toEqual([0, expect.stringContaining('applied: 2 added\n')])
     expect(await keys()).toHaveLength(8)
-    await slow.close()
   })
 
   it('ends a command that has nothing to finish, and a watch is then done', async () => {
