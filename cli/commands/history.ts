@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { AUDIT_PARTITION, type AuditEntry } from '../../provisioning/audit-trail'
@@ -26,11 +27,10 @@ export const addHistory: AddCommand = (group, session) => {
     ['sluice history', 'sluice history --item tier#free --since 90d', 'sluice history --item client#acme --json'],
   )
     .option('--item <key>', 'only this item: tier#free, route#GET /a, settings, block#ip#…, client#ID, hmac-key')
-    .option(
-      '--since <duration>',
-      'how far back, such as 12h or 90d; a record is kept 400 days',
-      durationMs,
-      30 * DAY_MS,
+    .addOption(
+      new Option('--since <duration>', 'how far back, such as 12h or 90d; a record is kept 400 days')
+        .argParser(durationMs)
+        .default(30 * DAY_MS, '30d'),
     )
     .action(async (options: Options) => {
       const connection = session.connect(options)

@@ -1,3 +1,4 @@
+import { Option } from 'commander'
 import { durationMs } from '../arguments'
 import { countedOf } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
@@ -29,7 +30,9 @@ export const addUsage: AddCommand = (group, session) => {
     ),
   )
     .option('--watch', 'refresh until Ctrl-C')
-    .option('--interval <duration>', 'refresh interval of --watch', durationMs, 2000)
+    .addOption(
+      new Option('--interval <duration>', 'refresh interval of --watch').argParser(durationMs).default(2000, '2s'),
+    )
     .action(async (text: string, options: Options) => {
       const opened = await openSubject(session, text, options)
       const { subject } = opened

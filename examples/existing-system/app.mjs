@@ -1,4 +1,5 @@
-// The same system, limited: npm install sluice aws-cdk-lib constructs, and npx cdk deploy --all --app 'node app.mjs'
+// The same system, limited: npm install sluice aws-cdk-lib constructs aws-cdk@2, and
+// npx cdk deploy --all --app 'node app.mjs'
 import { App, Stack } from 'aws-cdk-lib'
 import { RateLimiter } from 'sluice'
 import { system } from './system/index.mjs'

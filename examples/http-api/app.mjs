@@ -1,5 +1,5 @@
 // An HTTP API, whose backend answers 429:
-// npm install sluice aws-cdk-lib constructs esbuild, and npx cdk deploy --app 'node app.mjs'
+// npm install sluice aws-cdk-lib constructs esbuild aws-cdk@2, and npx cdk deploy --app 'node app.mjs'
 import { App, CfnOutput, Stack } from 'aws-cdk-lib'
 import { HttpApi, HttpMethod, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { HttpLambdaIntegration, WebSocketMockIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations'

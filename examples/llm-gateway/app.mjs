@@ -1,5 +1,6 @@
 // A REST API in front of a model, limited by requests, by tokens, and by how many requests run at once:
-// npm install sluice aws-cdk-lib constructs esbuild @aws-sdk/client-dynamodb, and npx cdk deploy --app 'node app.mjs'
+// npm install sluice aws-cdk-lib constructs esbuild @aws-sdk/client-dynamodb aws-cdk@2, and
+// npx cdk deploy --app 'node app.mjs'
 import { App, Duration, Stack } from 'aws-cdk-lib'
 import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Runtime } from 'aws-cdk-lib/aws-lambda'

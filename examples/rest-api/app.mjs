@@ -1,4 +1,5 @@
-// A REST API of your own, limited: npm install sluice aws-cdk-lib constructs, and npx cdk deploy --app 'node app.mjs'
+// A REST API of your own, limited: npm install sluice aws-cdk-lib constructs aws-cdk@2, and
+// npx cdk deploy --app 'node app.mjs'
 import { App, Stack } from 'aws-cdk-lib'
 import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'

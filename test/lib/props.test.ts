@@ -353,7 +353,7 @@ describe('the function that seeds', () => {
   it('has an output of what it kept, for which resources of older versions are asked again', () => {
     const template = seeding({})
     template.hasOutput('*', {
-      Description: Match.stringLikeRegexp('differ from the tiers file and were kept'),
+      Description: Match.stringLikeRegexp('differ from the tiers of the app and were kept'),
       Value: { 'Fn::GetAtt': [Match.stringLikeRegexp('^LimiterTiersItems'), 'Kept'] },
     })
     template.hasResourceProperties('Custom::SluiceTiers', { Reports: ['Kept'] })
