@@ -79,7 +79,8 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   })
   resource.node.addDependency(seed.role)
   new CfnOutput(seed, 'Kept', {
-    description: 'items of the config table that differ from the tiers of the app and were kept: sluice history says who edited them',
+    description:
+      'items of the config table that differ from the tiers of the app and were kept: sluice history says who edited them',
     value: resource.getAttString('Kept'),
   })
   if (isAuthoritative)

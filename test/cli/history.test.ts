@@ -119,7 +119,7 @@ describe('sluice history', () => {
   })
 
   it('knows clients by their ids, and shows neither their keys nor the hashes of them', async () => {
-    const made = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    const made = await at.json(['clients', 'create', 'acme', '--tier', 'free'], later())
     await done('clients', 'set', 'acme', '--tier', 'pro')
     await done('clients', 'disable', 'acme')
     const { Items = [] } = await at.client.send(new ScanCommand({ TableName: LOCAL_TABLES.config }))
@@ -140,7 +140,7 @@ describe('sluice history', () => {
   })
 
   it('has nothing left of who was forgotten, not in the record of that either', async () => {
-    await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    await at.json(['clients', 'create', 'acme', '--tier', 'free'], later())
     await done('block', 'add', 'client:acme')
     await done('block', 'add', '198.51.100.1')
     await done('block', 'add', '198.51.100.2')
