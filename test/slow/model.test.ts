@@ -30,7 +30,7 @@ const IN_MEMORY = [
   { kind: 'looser', seed: 3, count: 20_000, portion: 5000 },
   { kind: 'strict', seed: 2, count: 69_000, portion: 3000 },
 ]
-const IN_MEMORY_MS = MINUTE
+const IN_MEMORY_MS = 0.75 * MINUTE
 const CORES = 2
 
 describe('every law holds in every history', () => {
@@ -97,7 +97,7 @@ const ON_ENGINES = [
   { what: 'a dozen to thirty policies on each subject', arbitrary: crowdedScenarios(), part: 0.05, seed: 8 },
   { what: 'old instances beside new ones', arbitrary: rollingScenarios(), part: 0.15, seed: 6 },
 ]
-const ON_ENGINE_MS = 0.75 * MINUTE
+const ON_ENGINE_MS = 0.5 * MINUTE
 
 for (const [name, count, start, isMissing] of ENGINES) {
   const group = isMissing ? describe.skip : describe
