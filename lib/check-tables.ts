@@ -4,7 +4,7 @@ import type { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { printed } from '../limiter/errors'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
-import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-trail'
+import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'
 import type { LimiterTablesOptions } from './limiter-tables'
 import { synthesised } from './protect/synthesised'
 

@@ -4,7 +4,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
-import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-trail'
+import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'
 
 /** The two tables of a limiter: given, or how they are made. */
 export interface LimiterTablesOptions {

@@ -3,15 +3,10 @@ import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../lambda/config-table/items/hmac-key-item'
 import type { Clock, EpochMs } from '../limiter/clock'
+import { AUDIT_PARTITION, AUDIT_TIME_TO_LIVE } from './audit-partition'
 import { type ExactItem, isMap, withNumbers, withoutItemKey } from './documents'
 import type { GuardedWrite } from './guarded-writes'
 import { contentHash } from './tiers-file'
-
-/** The partition of the config table that has a record of each change. The authorizer never reads it. */
-export const AUDIT_PARTITION = 'audit'
-
-/** The attribute by which DynamoDB deletes records: epoch seconds. */
-export const AUDIT_TIME_TO_LIVE = 'exp'
 
 /** How long a record is kept, in days. */
 const AUDIT_DAYS = 400

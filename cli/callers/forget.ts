@@ -1,6 +1,7 @@
 import { clientKey, lastValidKey } from '../../lambda/config-table/items/config-items'
 import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../../lambda/ip-address'
-import { AUDIT_PARTITION, type AuditEntry, refOf, withoutPerson } from '../../provisioning/audit-trail'
+import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
+import { type AuditEntry, refOf, withoutPerson } from '../../provisioning/audit-trail'
 import type { StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { failureOf } from '../exit'

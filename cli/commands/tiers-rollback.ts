@@ -1,5 +1,5 @@
 import { ConfigError } from '../../limiter/errors'
-import { AUDIT_PARTITION } from '../../provisioning/audit-trail'
+import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import type { Change } from '../../provisioning/tiers-file'
 import { gather } from '../arguments'
 import { historyOf, type RecordedChange, recordsIn } from '../changes/history'

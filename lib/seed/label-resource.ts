@@ -4,7 +4,7 @@ import type { Construct, IConstruct } from 'constructs'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
-import { AUDIT_PARTITION } from '../../provisioning/audit-trail'
+import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-partition'
 
