@@ -104,7 +104,9 @@ it('a release counts once, and frees nobody else, whatever is lost', async () =>
 it('requests that come together share writes, and are as many as fit', async () => {
   const inner = new MemoryStore()
   const policies: AnyPolicyInput[] = [REQUESTS, { ...RUNNING, limit: 250 }]
-  const limiters = Array.from({ length: 4 }, () => createLimiter({ store: inner, policies, clock: () => T }))
+  const limiters = Array.from({ length: 4 }, () =>
+    createLimiter({ store: inner, policies, clock: () => T, deadlineMs: 9000, firstDeadlineMs: 9000 }),
+  )
   const slots = await Promise.all(Array.from({ length: 400 }, (_, i) => limiters[i % 4]!.acquire('a')))
   expect(slots.filter(({ allowed }) => allowed)).toHaveLength(250)
   const released = await Promise.all(slots.map((slot) => slot.release()))
