@@ -8,3 +8,6 @@ answerParent(() => {
   const { user, system } = process.cpuUsage()
   return user + system
 })
+
+// The channel to the bench does not keep a program running that has ended.
+process.channel?.unref()
