@@ -349,7 +349,7 @@ describe.each(Object.entries(SERVERS))('%s', (_, serve) => {
       const pace: PolicyInput = {
         ...TWO,
         limit: 1,
-        window: '2s',
+        window: '8s',
         algorithm: 'fixed-window',
         action: 'delay',
         maxDelay: '10s',
