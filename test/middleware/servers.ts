@@ -73,14 +73,7 @@ async function serveExpress({ limits, proxies = 0, slow = async () => {} }: Setu
     next(error)
   })
   app.set('env', 'test') // whose errors are not printed
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  return {
-    url: urlOf(server.address()),
-    handled,
-    errors,
-    close: () => ended(server),
-  }
+  return served(app.listen(0, '127.0.0.1'), handled, errors)
 }
 
 async function serveFastify({ limits, proxies = 0, slow = async () => {} }: Setup): Promise<Served> {
@@ -159,14 +152,13 @@ async function serveKoa({ limits, proxies = 0, slow = async () => {} }: Setup): 
     if (ctx.path === '/stream') ctx.body = Readable.from(CHUNKS)
     else ctx.body = ctx.path === '/own' ? 'own' : (decisionOf(ctx)?.priority ?? 'uncounted')
   })
-  const server = app.listen(0, '127.0.0.1')
+  return served(app.listen(0, '127.0.0.1'), handled, errors)
+}
+
+/** A server of Node's own that begins to listen. */
+async function served(server: Server, handled: string[], errors: unknown[]): Promise<Served> {
   await new Promise((resolve) => server.once('listening', resolve))
-  return {
-    url: urlOf(server.address()),
-    handled,
-    errors,
-    close: () => ended(server),
-  }
+  return { url: urlOf(server.address()), handled, errors, close: () => ended(server) }
 }
 
 const ended = (server: Server) =>
