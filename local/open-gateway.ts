@@ -1,3 +1,4 @@
+import { createPages } from './console/pages'
 import { awsEnvironment, TABLES } from './dynamodb'
 import type { Authorize } from './gateway/authorizer'
 import { type Backend, createBackend } from './gateway/backend'
@@ -62,6 +63,7 @@ export async function openGateway(options: DevOptions, parts: GatewayParts): Pro
     api: { rest: restApi, http: httpApi }[options.api],
     backend: url === undefined ? sample(endpoint) : createProxy(url, log),
     ...(router && { router }),
+    pages: createPages({ allowHosts: options.allowHost, leadsFromRoot: !url && !router, log }),
   })
 }
 

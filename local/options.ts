@@ -26,6 +26,8 @@ export interface DevOptions {
   readonly engine?: EngineName
   /** An engine that already runs. @default an embedded one */
   readonly endpoint?: string
+  /** Names other than this machine's by which a browser may ask for the console. @default none */
+  readonly allowHost?: readonly string[]
   /** Whether the lines about decisions are left out. */
   readonly quiet?: boolean
 }

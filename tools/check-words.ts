@@ -7,7 +7,7 @@ const ROOT = join(__dirname, '..')
 /** History, what old releases said, and the list of words itself. */
 const EXEMPT =
   /^(CHANGELOG\.md|docs\/adr\/|test\/compatibility\/|test\/docs\/words\.test\.ts|tools\/words\.yaml|package-lock\.json)/
-const TEXTS = /\.(ts|js|mjs|md|yaml|yml|json|svg|html)$|^\.ci\//
+const TEXTS = /\.(tsx?|css|js|mjs|md|yaml|yml|json|svg|html)$|^\.ci\//
 
 const words = parseWords(readFileSync(join(__dirname, 'words.yaml'), 'utf8'))
 const found = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })

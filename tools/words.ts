@@ -27,7 +27,7 @@ export const parseWords = (yaml: string): Words => parse(yaml) as Words
 /** The words in a file that are not used any more, with the lines that they stand on. */
 export function findWords(words: Words, path: string, text: string): Finding[] {
   const found = [...sentencesIn(text, rulesFor(words.sentences, path))]
-  if (/\.(ts|js|mjs)$/.test(path)) found.push(...identifiersIn(text, rulesFor(words.identifiers, path)))
+  if (/\.(tsx?|js|mjs)$/.test(path)) found.push(...identifiersIn(path, text, rulesFor(words.identifiers, path)))
   const lineOf = (position: number) => text.slice(0, position).split('\n').length
   return found
     .sort((a, b) => a.position - b.position)
@@ -46,7 +46,7 @@ const rulesFor = (rules: readonly Rule[], path: string): readonly Rule[] =>
   )
 
 /** Names as the compiler reads them, so that a word of a comment or a text is none. */
-function identifiersIn(text: string, rules: readonly Rule[]): Place[] {
+function identifiersIn(path: string, text: string, rules: readonly Rule[]): Place[] {
   const sayings = new Map(rules.flatMap(({ not, say }) => not.map((word) => [word, say] as const)))
   const found: Place[] = []
   const visit = (node: ts.Node): void => {
@@ -57,7 +57,7 @@ function identifiersIn(text: string, rules: readonly Rule[]): Place[] {
     }
     node.forEachChild(visit)
   }
-  visit(ts.createSourceFile('code.ts', text, ts.ScriptTarget.ES2023, true))
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
   return found
 }
 

@@ -48,6 +48,11 @@ export const addDev: AddCommand = (group, session) => {
       'WebSocket: what finds the route key in a message (default: $request.body.action)',
     )
     .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
+    .option(
+      '--allow-host <name>',
+      'a name other than localhost by which a browser may open the console, for a forwarded port; repeatable',
+      hostNames,
+    )
     .option('--quiet', 'print no line for each decision')
     .action(async (options: Options) => {
       const { print, io } = session
@@ -72,6 +77,13 @@ function routeKeys(text: string): string[] {
   if (keys.some((key) => !/^[\w.@/-]{1,128}$/.test(key)))
     throw new InvalidArgumentError('it must be route keys such as "send,join", without those that begin with $')
   return keys
+}
+
+/** Names as a browser sends them, with or without a port, gathered. */
+function hostNames(text: string, before: readonly string[] = []): readonly string[] {
+  if (!/^(?=.{1,253}$)([a-z\d]([a-z\d-]*[a-z\d])?)(\.[a-z\d]([a-z\d-]*[a-z\d])?)*(:\d{1,5})?$/i.test(text))
+    throw new InvalidArgumentError('it must be a name such as "my-machine.example", without a scheme or path')
+  return [...before, text]
 }
 
 const MOST_PORT = 65_535

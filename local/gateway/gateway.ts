@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { LocalPages } from '../console/pages'
 import { type Api, type GatewayResponse, isUnauthorized, jsonResponse } from './api'
 import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   readonly decided?: (decided: Decided) => void
   /** What `GET /_local/gateway` answers: where the command line finds the tables. @default nothing */
   readonly about?: object
+  /** Pages beside the API. @default none */
+  readonly pages?: LocalPages
 }
 
 /**
@@ -72,6 +75,7 @@ async function serve(
 
   const own = ownAnswer(unrouted, incoming, options, calls)
   if (own !== undefined) return answer(own)
+  if (options.pages?.serve(incoming, response, path)) return
   const match = router(method, path)
   if (match === undefined) return answer(api.noRoute)
   const request: IncomingRequest = { ...unrouted, ...match }

@@ -7,7 +7,9 @@ const ROOT = join(__dirname, '..', '..')
 const WIDEST = 120
 
 /** All code of the repository, but the old releases that tests run against as they were built. */
-const FILES = listed('*.ts', '*.js', '*.mjs', '.ci/*').filter((path) => !path.startsWith('test/compatibility/'))
+const FILES = listed('*.ts', '*.tsx', '*.js', '*.mjs', '.ci/*').filter(
+  (path) => !path.startsWith('test/compatibility/'),
+)
 
 /** All pages but those that TypeDoc writes. */
 const PAGES = listed('*.md').filter((path) => !path.startsWith('docs/api/'))
@@ -26,27 +28,27 @@ function listed(...patterns: string[]): string[] {
  */
 function tooWide(path: string, text: string): string[] {
   if (!text.split('\n').some((line) => line.length > WIDEST)) return []
-  const pieces = literalsOf(text)
+  const pieces = literalsOf(path, text)
   let start = 0
   return text.split('\n').flatMap((line, i) => {
     const [from, to] = [start, start + line.length]
     start = to + 1
     if (line.length <= WIDEST || /https?:\/\/\S/.test(line)) return []
-    if (!/\.(ts|js|mjs)$/.test(path)) return line.startsWith('#') ? [`${path}:${i + 1}`] : []
+    if (!/\.(tsx?|js|mjs)$/.test(path)) return line.startsWith('#') ? [`${path}:${i + 1}`] : []
     const inPieces = pieces.reduce((sum, [a, b]) => sum + Math.max(0, Math.min(b, to) - Math.max(a, from)), 0)
     return line.length - inPieces > WIDEST || inPieces === 0 ? [`${path}:${i + 1}`] : []
   })
 }
 
 /** Where texts, templates and patterns begin and end. */
-function literalsOf(text: string): [number, number][] {
+function literalsOf(path: string, text: string): [number, number][] {
   const found: [number, number][] = []
   const visit = (node: ts.Node): void => {
-    if (ts.isLiteralExpression(node) || ts.isTemplateExpression(node)) {
+    if (ts.isLiteralExpression(node) || ts.isTemplateExpression(node) || ts.isJsxText(node)) {
       found.push([node.getStart(), node.getEnd()])
     } else node.forEachChild(visit)
   }
-  visit(ts.createSourceFile('code.ts', text, ts.ScriptTarget.ES2023, true))
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true))
   return found
 }
 

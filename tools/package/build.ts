@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildAuthorizerBundle, ROOT } from '../../lib/authorizer-bundle'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
+import { writePages } from '../../pages/build'
 import { buildCommand } from './command'
 import { finishDeclarations } from './declarations'
 import { buildLibrary } from './library'
@@ -23,3 +24,7 @@ finishDeclarations(
 buildAuthorizerBundle(join(dist, 'authorizer'))
 buildSeedBundle(join(dist, 'seed'))
 buildCommand(join(dist, 'cli'))
+writePages(join(dist, 'pages')).catch((error) => {
+  process.stderr.write(`${error.stack}\n`)
+  process.exitCode = 1
+})

@@ -17,7 +17,7 @@ export function buildCommand(outdir: string): void {
     outdir,
     charset: 'utf8',
     // What the user installs for `sluice dev`, and what only a clone runs.
-    external: ['dynalite', 'ws', 'esbuild', '../lib/authorizer-bundle'],
+    external: ['dynalite', 'ws', 'esbuild', '../lib/authorizer-bundle', '../../pages/build'],
     logLevel: 'error',
     metafile: true,
   })

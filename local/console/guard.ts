@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Why a request is not answered. */
+export interface Refusal {
+  readonly statusCode: 403 | 415
+  readonly message: string
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
+
+/** Values of `Sec-Fetch-Site` that say that no other site has sent it: `same-site` is another port of this machine. */
+const OWN = ['same-origin', 'none']
+
+/**
+ * Refuses what a page on the web could have a browser send. The name that the browser was told must be this machine's,
+ * so that no other name that leads here (DNS rebinding) is answered; a foreign origin is refused; and what changes
+ * something must be JSON, which no form can send and which no other origin may send without asking first.
+ *
+ * @param allowed further names, for a port that is forwarded: `host` or `host:port`.
+ * @returns `undefined` where the request may be answered.
+ * @see https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
+ */
+export function refusalOf(
+  { method, headers, socket }: Pick<IncomingMessage, 'method' | 'headers' | 'socket'>,
+  allowed: readonly string[],
+): Refusal | undefined {
+  const host = headers.host?.toLowerCase() ?? ''
+  const isAllowed = allowed.some((one) => host === one.toLowerCase() || withoutPort(host) === one.toLowerCase())
+  if (!isAllowed && !isOwnName(host, socket.localPort))
+    return forbidden(
+      `the host ${JSON.stringify(host)} is not this machine's: use localhost, or start with --allow-host for a forwarded port`,
+    )
+  const { origin } = headers
+  if (origin !== undefined && !originsOf(host, isAllowed).includes(origin.toLowerCase()))
+    return forbidden(`the origin ${JSON.stringify(origin)} is another: only this gateway's own page may ask`)
+  if (isPageVisit(method, headers)) return undefined
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && !OWN.includes(String(site)))
+    return forbidden(`Sec-Fetch-Site is ${JSON.stringify(site)}: only this gateway's own page may ask`)
+  if (method === 'GET' || method === 'HEAD') return undefined
+  const type = headers['content-type'] ?? ''
+  if (/^application\/json\s*(;|$)/i.test(type)) return undefined
+  return {
+    statusCode: 415,
+    message: `the content type must be application/json, got ${type === '' ? 'none' : JSON.stringify(type)}`,
+  }
+}
+
+/** A link that somebody follows to a page: from wherever it is, it opens the page and tells nobody what is on it. */
+const isPageVisit = (method: string | undefined, headers: IncomingMessage['headers']): boolean =>
+  method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+
+const isOwnName = (host: string, port: number | undefined): boolean =>
+  LOOPBACK.some((name) => host === `${name}:${port}` || (port === 80 && host === name))
+
+/** What forwards a port may add TLS. */
+const originsOf = (host: string, isForwarded: boolean): string[] =>
+  isForwarded ? [`http://${host}`, `https://${host}`] : [`http://${host}`]
+
+const withoutPort = (host: string): string => host.replace(/:\d+$/, '')
+
+const forbidden = (message: string): Refusal => ({ statusCode: 403, message })

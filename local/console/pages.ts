@@ -1,0 +1,128 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { jsonResponse } from '../gateway/api'
+import { dropBody, send } from '../gateway/send'
+import { refusalOf } from './guard'
+import { pageFiles } from './page-files'
+
+/** What the local gateway answers itself, beside the API. */
+export interface LocalPages {
+  /**
+   * Answers a request for a page, or for what belongs to one.
+   *
+   * @returns `false` for all other requests, to which nothing was done.
+   */
+  serve(incoming: IncomingMessage, response: ServerResponse, path: string): boolean
+}
+
+/** An endpoint of a page. What it throws is a 500. */
+export type Endpoint = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>
+
+interface PagesOptions {
+  /** Names other than this machine's by which the pages may be asked for. */
+  readonly allowHosts?: readonly string[]
+  /** Whether a browser that asks for `/` is led to the console. */
+  readonly leadsFromRoot?: boolean
+  /** By method and path, such as `GET /_local/console/events`. @default none */
+  readonly endpoints?: ReadonlyMap<string, Endpoint>
+  /** Gets what went wrong. */
+  readonly log: (text: string) => void
+}
+
+const ROOT = '/_local/'
+
+/** Where each page is; scripts and styles are beside them. */
+const PAGE_PATHS: Readonly<Record<string, string>> = { [ROOT]: 'console.html', '/_local/lab': 'lab.html' }
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+}
+
+/** Nothing from elsewhere, no code in the page itself, and no other page around it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Headers of all that belongs to the pages. */
+const OWN_HEADERS = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+/** The pages under `/_local/`: the console and the lab, for this machine's browser alone. */
+export function createPages({
+  allowHosts = [],
+  leadsFromRoot = false,
+  endpoints = new Map(),
+  log,
+}: PagesOptions): LocalPages {
+  const answer = async (incoming: IncomingMessage, response: ServerResponse, path: string) => {
+    const refusal = refusalOf(incoming, allowHosts)
+    if (refusal) return sendJson(incoming, response, refusal.statusCode, { message: refusal.message })
+    const endpoint = endpoints.get(`${incoming.method} ${path}`)
+    if (endpoint) return endpoint(incoming, response)
+    if (incoming.method !== 'GET' && incoming.method !== 'HEAD')
+      return sendJson(incoming, response, 405, { message: `${path} is to be read: use GET` })
+    await dropBody(incoming, response)
+    const name = PAGE_PATHS[path] ?? path.slice(ROOT.length)
+    const text = (await pageFiles()).get(name)
+    if (text === undefined) return sendJson(incoming, response, 404, { message: `there is no ${path}` })
+    const type = TYPES[name.split('.').at(-1)!]!
+    send(response, {
+      statusCode: 200,
+      headers: { ...OWN_HEADERS, 'Content-Type': type },
+      body: text,
+    })
+  }
+
+  return {
+    serve(incoming, response, path) {
+      if (leadsFromRoot && path === '/' && wantsPage(incoming)) {
+        send(response, { statusCode: 302, headers: { Location: ROOT, 'Cache-Control': 'no-store' }, body: '' })
+        return true
+      }
+      if (path === '/_local') {
+        send(response, { statusCode: 302, headers: { Location: ROOT }, body: '' })
+        return true
+      }
+      if (!isOwn(path)) return false
+      answer(incoming, response, path).catch((error: unknown) => {
+        if (response.destroyed) return
+        log(`console: ${error instanceof Error ? error.stack : error}\n`)
+        if (response.headersSent) response.destroy()
+        else send(response, jsonResponse(500, { message: 'the console failed: the terminal says why' }, OWN_HEADERS))
+      })
+      return true
+    },
+  }
+}
+
+const isOwn = (path: string): boolean =>
+  path in PAGE_PATHS || path.startsWith('/_local/console/') || /^\/_local\/[a-z-]+\.(js|css)$/.test(path)
+
+const wantsPage = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && /\btext\/html\b/.test(headers.accept ?? '')
+
+/** Sends an answer of an endpoint. */
+export async function sendJson(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  statusCode: number,
+  body: unknown,
+): Promise<void> {
+  await dropBody(incoming, response)
+  send(response, jsonResponse(statusCode, body, OWN_HEADERS))
+}
