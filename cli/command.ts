@@ -9,7 +9,8 @@ import { Printer } from './terminal/output'
 export class Session {
   readonly print: Printer
   private readonly connections: Connection[] = []
-  private gateway: LocalGateway | undefined
+  /** The one that a command means whose options name none. */
+  gateway: LocalGateway | undefined
   /** The command that runs, such as `tiers apply`. */
   commandName = ''
   /** By which the audit trail knows the changes of this run. */

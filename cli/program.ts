@@ -47,6 +47,7 @@ import { addTiersRollback } from './commands/tiers-rollback'
 import { addTiersSchema } from './commands/tiers-schema'
 import { addTiersSplit } from './commands/tiers-split'
 import { addTiersValidate } from './commands/tiers-validate'
+import { addTop } from './commands/top'
 import { addUsage } from './commands/usage'
 import { addWhois } from './commands/whois'
 
@@ -107,6 +108,7 @@ const SINGLE = [
   addInit,
   addDev,
   addSimulate,
+  addTop,
   addUsage,
   addWhois,
   addPeek,

@@ -1,4 +1,4 @@
-import type { Decided } from './gateway/gateway'
+import type { Decided } from './gateway/decided'
 
 /** `200 free GET /hello 58 left`: what the terminal shows of each decision. */
 export function decisionLine({ method, path, status, context }: Decided): string {

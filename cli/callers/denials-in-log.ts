@@ -27,7 +27,7 @@ export function denialsInLog(text: string): DenialsInLog {
 }
 
 /** A line as the function wrote it, or behind what `aws logs tail` puts before it; without fields where it is none. */
-function entryIn(line: string): Readonly<Record<string, unknown>> {
+export function entryIn(line: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(line.slice(line.indexOf('{'))) ?? {}
   } catch {

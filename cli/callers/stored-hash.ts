@@ -37,7 +37,7 @@ export function matcherOf(hash: StoredHash, { keys }: SubjectKeys): (name: strin
 }
 
 /** The scope that a subject's hash begins with. */
-const scopeOf = (name: string): string => /^[a-z][a-z0-9-]{0,15}(?=:)/.exec(name)?.[0] ?? 'subject'
+export const scopeOf = (name: string): string => /^[a-z][a-z0-9-]{0,15}(?=:)/.exec(name)?.[0] ?? 'subject'
 
 /**
  * Where the state of a hash's subject is now, although nobody knows the subject; `undefined` where that does not follow

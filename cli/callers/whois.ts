@@ -1,13 +1,14 @@
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { type IpRange, parseIpRange } from '../../lambda/ip-address'
+import { subjectKey } from '../../limiter/subject-key'
 import type { StoredItem } from '../../provisioning/documents'
 import { counted } from '../terminal/output'
 import { addressNames, MOST_ADDRESSES } from './address-names'
 import { entryOf } from './block-entries'
 import { nameOfCredential } from './forget'
 import { knownNames } from './known-names'
-import { type Match, matcherOf, type StoredHash } from './stored-hash'
+import { type Match, matcherOf, type StoredHash, scopeOf } from './stored-hash'
 
 /** Everything of the tables by which a hash can be recognized, and addresses that somebody suspects. */
 export interface Suspects {
@@ -55,6 +56,25 @@ export function findByHash(hash: StoredHash, suspects: Suspects): Found | NotFou
     if (match) return { ...candidate, ...match }
   }
   return { name: undefined, why: whyNot(hash, suspects, tried) }
+}
+
+/** The same for many hashes at once, by the hash; those of which nobody is known are missing. */
+export function findAllByHash(hashes: readonly StoredHash[], suspects: Suspects): Map<string, string> {
+  const listed = listedIn(suspects)
+  const found = new Map<string, string>()
+  for (const scope of new Set(hashes.map((hash) => hash.scope))) {
+    const wanted = new Set(hashes.filter((hash) => hash.scope === scope).map(({ text }) => text))
+    const any = { text: '', scope, isKeyed: true }
+    for (const { name } of candidatesOf(any, suspects, listed, addressesTried(any, suspects, listed).candidates)) {
+      if (wanted.size === 0) break
+      if (scopeOf(name) !== scope) continue
+      for (const secret of [undefined, ...suspects.keys.keys.map((key) => key.secret)]) {
+        const text = subjectKey(name, secret)
+        if (wanted.delete(text)) found.set(text, name)
+      }
+    }
+  }
+  return found
 }
 
 interface Listed {

@@ -3,6 +3,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../../limiter/clock'
 import { type AuditedChange, AuditTrail, newChangeId } from '../../provisioning/audit-trail'
 import type { Io } from '../terminal/io'
+import { signedCall } from './signed-call'
 
 /** A command does not wait longer to know whose credentials it has. */
 const DEADLINE_MS = 3000
@@ -48,34 +49,15 @@ async function authorOf(client: DynamoDBClient, endpoint: string | undefined, en
   return arn ?? `${systemUser()} (STS did not say whose credentials these are)`
 }
 
-/** Of Regions whose endpoints end otherwise, by what their names begin with. */
-const SUFFIXES: Readonly<Record<string, string>> = { cn: 'amazonaws.com.cn', eusc: 'amazonaws.eu' }
-
-/** Every caller may ask for its own identity, without a right to. The client's signer signs for STS as well. */
+/** Every caller may ask for its own identity, without a right to. */
 async function askSts(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
-  const region = await client.config.region()
-  const suffix = SUFFIXES[region.split('-', 1)[0]!] ?? 'amazonaws.com'
-  const url = new URL(env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || `https://sts.${region}.${suffix}`)
-  const signer = await client.config.signer({
-    name: 'sigv4',
-    signingName: 'sts',
-    signingRegion: region,
-    properties: {},
+  const response = await signedCall(client, {
+    service: 'sts',
+    endpoint: env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || undefined,
+    headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+    body: 'Action=GetCallerIdentity&Version=2011-06-15',
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  const body = 'Action=GetCallerIdentity&Version=2011-06-15'
-  const { headers } = await signer.sign({
-    method: 'POST',
-    protocol: url.protocol,
-    hostname: url.hostname,
-    ...(url.port && { port: Number(url.port) }),
-    path: '/',
-    query: {},
-    headers: { host: url.host, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
-    body,
-  } as Parameters<typeof signer.sign>[0])
-  const { host: _, ...others } = headers
-  const signal = AbortSignal.timeout(DEADLINE_MS)
-  const response = await fetch(new URL('/', url), { method: 'POST', headers: others, body, signal })
   const [, arn] = /<Arn>(arn:[\x21-\x7e]{1,2000}?)<\/Arn>/.exec(await response.text()) ?? []
   return response.ok ? arn : undefined
 }

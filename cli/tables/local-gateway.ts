@@ -9,7 +9,17 @@ const ADDRESS = 'http://localhost:3000'
 const TIMEOUT_MS = 300
 
 /** Options by which a command says where its tables are. */
-type Where = { readonly [name in 'endpoint' | 'region' | 'table' | 'stateTable' | 'stack' | 'limiter']?: string }
+type Where = {
+  readonly [name in
+    | 'endpoint'
+    | 'region'
+    | 'table'
+    | 'stateTable'
+    | 'stack'
+    | 'limiter'
+    | 'gateway'
+    | 'logGroup']?: string
+}
 
 /** A local gateway that runs. */
 export interface LocalGateway {
@@ -18,13 +28,13 @@ export interface LocalGateway {
   readonly dynamodb: string
 }
 
-/** The local gateway that runs on the usual port; undefined where there is none. */
-export async function runningGateway(): Promise<LocalGateway | undefined> {
+/** The local gateway that runs at an address, by default on the usual port; undefined where there is none. */
+export async function runningGateway(address = ADDRESS): Promise<LocalGateway | undefined> {
   try {
-    const answer = await fetch(`${ADDRESS}/_local/gateway`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const answer = await fetch(`${address}/_local/gateway`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const { dynamodb } = (await answer.json()) as { readonly dynamodb?: unknown }
     const isOurs = typeof dynamodb === 'string' && /^https?:\/\//.test(dynamodb) && isLoopback(dynamodb)
-    return isOurs ? { address: ADDRESS, dynamodb } : undefined
+    return isOurs ? { address, dynamodb } : undefined
   } catch {
     return undefined
   }
@@ -35,8 +45,8 @@ export async function runningGateway(): Promise<LocalGateway | undefined> {
  * and there is no AWS to ask, for lack of a Region or of credentials. With both, `Connection` names what it could be.
  */
 export async function meantGateway(where: Where, env: Io['env']): Promise<LocalGateway | undefined> {
-  const { endpoint, region, table, stateTable, stack, limiter } = where
-  const said = [endpoint, region, table, stateTable, stack, limiter, env.SLUICE_DYNAMODB_ENDPOINT]
+  const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup } = where
+  const said = [endpoint, region, table, stateTable, stack, limiter, named, logGroup, env.SLUICE_DYNAMODB_ENDPOINT]
   if ([...said, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
   const gateway = await runningGateway()
   return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway

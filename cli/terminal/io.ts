@@ -6,11 +6,18 @@ interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
+}
+
+/** A stream to read from; a terminal can pass on each key as it is pressed. */
+type Input = NodeJS.ReadableStream & {
+  readonly isTTY?: boolean
+  setRawMode?(mode: boolean): unknown
 }
 
 /** Everything that a command sees of its process, so that tests can replace it. */
 export interface Io {
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdin: Input
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>

@@ -5,6 +5,8 @@ import type { EpochMs } from '../../limiter/clock'
 interface LeftOut {
   /** Of the same key, since it was last logged. */
   readonly same: number
+  /** When that was, if any were left out. */
+  readonly since?: EpochMs
   /** Of any key, since the last one that was logged, because there were too many in that second. */
   readonly others: number
 }
@@ -50,7 +52,7 @@ export function makeSampler(most = 10_000, perSecond = 10, first = 1): Sample {
       key,
       isSame ? { ...last, times: last.times + 1, same: 0 } : { since: now, until: now + forMs, times: 1, same: 0 },
     )
-    const leftOut = { same: last?.same ?? 0, others }
+    const leftOut = { same: last?.same ?? 0, since: last?.same ? last.since : undefined, others }
     others = 0
     return leftOut
   }

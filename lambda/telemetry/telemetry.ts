@@ -56,7 +56,7 @@ const PASSES = {
   deprioritize: ['Deprioritized', 'request_deprioritized'],
 } as const
 
-/** How long a caller's repeated denials are left out of the log, where no policy says so; and the least in any case. */
+/** How long a caller's repeated denials are left out of the log at most, and where no policy says so; and at least. */
 const WINDOW_MS = 60_000
 const SHORTEST_MS = 1000
 
@@ -89,13 +89,14 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   }
 
   const sample = (event: LogEvent, told: DecisionSummary, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
-    const key = [event, told.reason, told.policy, told.lockedOut, origin.subject, origin.api].join(' ')
-    const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
+    const key = [event, told.reason, told.tier, told.policy, told.lockedOut, origin.subject, origin.api].join(' ')
+    const leftOut = take(key, now, Math.min(WINDOW_MS, Math.max(SHORTEST_MS, forMs)))
     if (leftOut)
       write('info', event, {
         ...detailsOf(told, origin),
         denials: event === 'request_denied' ? leftOut.same + 1 : undefined,
         leftOut: leftOut.same,
+        since: leftOut.since,
         othersLeftOut: leftOut.others || undefined,
       })
   }

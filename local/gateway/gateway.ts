@@ -4,19 +4,12 @@ import { type Api, type GatewayResponse, isUnauthorized, jsonResponse } from './
 import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
 import { BackendCalls } from './backend-calls'
+import type { Decided } from './decided'
 import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from './incoming-request'
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
+import { RecentDenials } from './recent-denials'
 import { matchSample, type Router, routeKey } from './routes'
 import { dropBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
-
-/** A decision about a request, and the status of the response. */
-export interface Decided {
-  readonly method: string
-  readonly path: string
-  readonly status: number
-  /** `undefined` where the authorizer gave no answer. */
-  readonly context?: Readonly<Record<string, unknown>>
-}
 
 export interface GatewayOptions {
   readonly api: Api
@@ -39,20 +32,26 @@ export interface GatewayOptions {
 /**
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
- * `GET /_local/backend-calls` and `GET /_local/gateway` are the gateway's own: neither authorized nor counted. An
- * `OPTIONS` method that the API names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with
- * the sample routes it is a mock.
+ * `GET /_local/backend-calls`, `GET /_local/denials` and `GET /_local/gateway` are the gateway's own: neither
+ * authorized nor counted. An `OPTIONS` method that the API names has no authorizer, as constructs and `sluice attach`
+ * leave it; on a REST API with the sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
-  const calls = new BackendCalls()
+  const records = { calls: new BackendCalls(), denials: new RecentDenials() }
   return listenOnLoopback(options.port, (incoming, response) => {
-    serve(incoming, response, options, calls).catch((error: unknown) => {
+    serve(incoming, response, options, records).catch((error: unknown) => {
       if (isClientGone(incoming, response)) return
       options.log(`gateway: ${error instanceof Error ? error.stack : error}\n`)
       if (response.headersSent) response.destroy()
       else send(response, jsonResponse(500, { message: 'Internal server error' }))
     })
   })
+}
+
+/** What a gateway remembers of its requests. */
+interface Records {
+  readonly calls: BackendCalls
+  readonly denials: RecentDenials
 }
 
 const isClientGone = (incoming: IncomingMessage, response: ServerResponse): boolean =>
@@ -62,7 +61,7 @@ async function serve(
   incoming: IncomingMessage,
   response: ServerResponse,
   options: GatewayOptions,
-  calls: BackendCalls,
+  records: Records,
 ): Promise<void> {
   const { api, backend, router = matchSample, decided = () => {} } = options
   const unrouted = toUnroutedRequest(incoming)
@@ -73,14 +72,14 @@ async function serve(
     send(response, { ...made, headers: { ...made.headers, ...headers } })
   }
 
-  const own = ownAnswer(unrouted, incoming, options, calls)
+  const own = ownAnswer(unrouted, incoming, options, records)
   if (own !== undefined) return answer(own)
   if (options.pages?.serve(incoming, response, path)) return
   const match = router(method, path)
   if (match === undefined) return answer(api.noRoute)
   const request: IncomingRequest = { ...unrouted, ...match }
   const pass = async (event: object, context: Readonly<Record<string, unknown>>) => {
-    calls.add(routeKey(request.route))
+    records.calls.add(routeKey(request.route))
     await backend.serve({ incoming, response, request, event: event as never, context, headers })
   }
   if (request.route.method === 'OPTIONS') return pass(api.authorizerEvent(request), {})
@@ -89,7 +88,10 @@ async function serve(
   const { context } = outcome
   if (outcome.allowed) await pass(outcome.event, outcome.context)
   else await answer(outcome.response)
-  decided({ method, path, status: response.statusCode, ...(context && { context }) })
+  const { resource: route } = request.route
+  const told = { method, path, route, status: response.statusCode, ...(context && { context }) }
+  records.denials.add(told)
+  decided(told)
 }
 
 /** What the authorizer's answer means; a denial without a context where there is none, or an invalid one. */
@@ -104,14 +106,15 @@ async function decide(request: IncomingRequest, { api, authorize, log }: Gateway
 
 /** What the gateway answers without a route or an authorizer; `undefined` for all other requests. */
 function ownAnswer(
-  { method, path }: UnroutedRequest,
+  { method, path, rawQuery }: UnroutedRequest,
   { headers }: IncomingMessage,
   { api, router, about = {} }: GatewayOptions,
-  calls: BackendCalls,
+  { calls, denials }: Records,
 ): GatewayResponse | undefined {
   if (Number(headers['content-length']) > MAX_BODY_BYTES) return TOO_LONG
   if (headers.upgrade?.toLowerCase() === 'websocket') return NO_WEBSOCKETS
   if (method === 'GET' && path === '/_local/backend-calls') return jsonResponse(200, calls.toJSON())
+  if (method === 'GET' && path === '/_local/denials') return denials.answer(rawQuery)
   if (method === 'GET' && path === '/_local/gateway') return jsonResponse(200, about)
   return method === 'OPTIONS' && api.name === 'rest' && router === undefined ? PREFLIGHT : undefined
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type GatewayResponse, jsonResponse } from '../gateway/api'
 import type { BackendCalls } from '../gateway/backend-calls'
+import type { RecentDenials } from '../gateway/recent-denials'
 import { askForBody, dropBody, send } from '../gateway/send'
 import { STAGE } from './events'
 import { MAX_MESSAGE_BYTES, NORMAL, type OpenConnection } from './open-connection'
@@ -8,6 +9,7 @@ import { MAX_MESSAGE_BYTES, NORMAL, type OpenConnection } from './open-connectio
 /** What the gateway says of itself. */
 interface OwnAnswers {
   readonly calls: BackendCalls
+  readonly denials: RecentDenials
   readonly about: object
 }
 
@@ -28,19 +30,21 @@ export async function answerConnections(
   incoming: IncomingMessage,
   response: ServerResponse,
   open: ReadonlyMap<string, OpenConnection>,
-  { calls, about }: OwnAnswers,
+  { calls, denials, about }: OwnAnswers,
 ): Promise<void> {
   const { method = 'GET', url = '/' } = incoming
-  const path = url.split('?', 1)[0]!
+  const [path = '', query = ''] = url.split('?')
   const [, id] = CONNECTIONS.exec(path) ?? []
   const answer =
     id !== undefined
       ? await answerAbout(open.get(decoded(id)), method, incoming, response)
       : method === 'GET' && path === '/_local/backend-calls'
         ? jsonResponse(200, calls.toJSON())
-        : method === 'GET' && path === '/_local/gateway'
-          ? jsonResponse(200, about)
-          : jsonResponse(403, { message: 'Forbidden' }) // it is no WebSocket
+        : method === 'GET' && path === '/_local/denials'
+          ? denials.answer(query)
+          : method === 'GET' && path === '/_local/gateway'
+            ? jsonResponse(200, about)
+            : jsonResponse(403, { message: 'Forbidden' }) // it is no WebSocket
   await dropBody(incoming, response)
   send(response, answer)
 }

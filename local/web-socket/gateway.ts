@@ -4,10 +4,11 @@ import type { Socket } from 'node:net'
 import { isUnauthorized, jsonResponse } from '../gateway/api'
 import { type Authorize, AuthorizerError } from '../gateway/authorizer'
 import { BackendCalls } from '../gateway/backend-calls'
-import type { Decided } from '../gateway/gateway'
+import type { Decided } from '../gateway/decided'
 import { toUnroutedRequest, type UnroutedRequest } from '../gateway/incoming-request'
 import { type LoopbackServer, listenOnLoopback } from '../gateway/loopback-server'
 import { parsePolicyAnswer, permits } from '../gateway/policy-answer'
+import { RecentDenials } from '../gateway/recent-denials'
 import { toBackend } from '../gateway/rest-api'
 import { send } from '../gateway/send'
 import { StartError } from '../start-error'
@@ -48,6 +49,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   const { WebSocketServer } = await import('ws')
   const open = new Map<string, OpenConnection>()
   const calls = new BackendCalls()
+  const denials = new RecentDenials()
   const protocols = new WeakMap<IncomingMessage, string>()
   const sockets = new WebSocketServer({
     noServer: true,
@@ -65,13 +67,12 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
     if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
     const decision = await decide(request, connection, options)
-    const told = (status: number) =>
-      options.decided?.({
-        method: 'GET',
-        path: '$connect',
-        status,
-        ...(decision.context && { context: decision.context }),
-      })
+    const told = (status: number) => {
+      const { context } = decision
+      const one = { method: 'GET', path: '$connect', route: '$connect', status, ...(context && { context }) }
+      denials.add(one)
+      options.decided?.(one)
+    }
     if (decision.refused) {
       refuse(...decision.refused)
       return told(decision.refused[0])
@@ -137,7 +138,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 
   const listener = (incoming: IncomingMessage, response: ServerResponse) => {
-    const work = answerConnections(incoming, response, open, { calls, about: options.about ?? {} })
+    const work = answerConnections(incoming, response, open, { calls, denials, about: options.about ?? {} })
     work.catch((error: unknown) => {
       options.log(`gateway: ${error}\n`)
       if (!response.headersSent) send(response, jsonResponse(500, { message: 'Internal server error' }))

@@ -1,6 +1,7 @@
 import { EVENTS } from '../../lambda/telemetry/events'
 import { ALARMS, type AlarmName } from '../../lib/watch/alarm-set'
 import { type Deployment, deploy, TIERS } from '../cli/command-line'
+import { gatewayBefore } from '../cli/top/denying-gateway'
 import { pageOf } from './examples'
 import { commandMistakes, commandsIn, mentionMistakes } from './snippets/commands'
 
@@ -79,18 +80,23 @@ const COMMANDS = [...new Set([RUNBOOK, TROUBLESHOOTING].flatMap(commandsOf).map(
 const isRunHere = async (words: readonly string[]): Promise<boolean> => {
   const quoted = words.map((word) => (/\s/.test(word) ? `"${word}"` : word))
   const isWhole = (await commandMistakes(['sluice', ...quoted].join(' '))).length === 0
-  return isWhole && !/^(attach|status|simulate|doctor --e|tiers (apply|diff)|off|on)/.test(words.join(' '))
+  return isWhole && !/^(attach|status|top$|simulate|doctor --e|tiers (apply|diff)|off|on)/.test(words.join(' '))
 }
 
 describe('the commands of both pages', () => {
   let at: Deployment
+  let gateway: Awaited<ReturnType<typeof gatewayBefore>>
   beforeAll(async () => {
     at = await deploy()
+    gateway = await gatewayBefore(at)
     const routes = ['GET /search', 'POST /batch'].map((route) => ({ pk: 'policy-set', sk: `route#${route}`, cost: 2 }))
     await at.put(...TIERS, ...routes)
     await at.json(['clients', 'create', 'acme', '--tier', 'free'])
   })
-  afterAll(async () => at?.close())
+  afterAll(async () => {
+    await gateway?.close()
+    await at?.close()
+  })
 
   it('are commands that there are', async () => {
     expect(COMMANDS.length).toBeGreaterThan(15)
@@ -105,14 +111,15 @@ describe('the commands of both pages', () => {
     for (const words of COMMANDS) {
       if (!(await isRunHere(words))) continue
 
-      const { code, err } = await at.sluice(words)
+      const isTop = words[0] === 'top'
+      const { code, err } = await at.sluice(isTop ? [...words, '--gateway', gateway.url] : words)
       // Nobody has the hash that the pages show, and this deployment has neither a function nor time to live.
       const expected = /^(whois|doctor)|client~/.test(words.join(' ')) ? [0, 1] : [0]
       expect({ words, err, is: expected.includes(code) }).toEqual({ words, err, is: true })
       ran.push(words[0]!)
     }
     expect(new Set(ran)).toEqual(
-      new Set(['doctor', 'tiers', 'clients', 'block', 'usage', 'peek', 'whois', 'reset', 'hmac-key']),
+      new Set(['doctor', 'tiers', 'clients', 'block', 'usage', 'peek', 'whois', 'reset', 'hmac-key', 'top']),
     )
   })
 })

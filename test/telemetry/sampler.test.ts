@@ -11,7 +11,7 @@ describe('a sampler', () => {
     expect(take('b', T, 5000)).toEqual(NOTHING)
     expect(take('a', T, 5000)).toBeUndefined()
     expect(take('a', T + 4999, 5000)).toBeUndefined() // just too early
-    expect(take('a', T + 5000, 5000)).toEqual({ same: 2, others: 0 }) // just in time
+    expect(take('a', T + 5000, 5000)).toEqual({ same: 2, since: T, others: 0 }) // just in time
     expect(take('b', T + 5000, 5000)).toEqual(NOTHING)
     expect(take('a', T + 5001, 5000)).toBeUndefined()
   })
@@ -20,7 +20,7 @@ describe('a sampler', () => {
     const take = makeSampler(10_000, 10, 3)
     const told = (now: number) => Array.from({ length: 5 }, () => take('a', now, 5000))
     expect(told(T)).toEqual([NOTHING, NOTHING, NOTHING, undefined, undefined])
-    expect(told(T + 5000)).toEqual([{ same: 2, others: 0 }, NOTHING, NOTHING, undefined, undefined])
+    expect(told(T + 5000)).toEqual([{ same: 2, since: T, others: 0 }, NOTHING, NOTHING, undefined, undefined])
   })
 
   it('starts over when the clock was set back', () => {
@@ -34,7 +34,7 @@ describe('a sampler', () => {
     const take = makeSampler()
     take('a', T, 60_000)
     expect(take('a', T + 2000, 1)).toBeUndefined()
-    expect(take('a', T + 60_000, 1)).toEqual({ same: 1, others: 0 })
+    expect(take('a', T + 60_000, 1)).toEqual({ same: 1, since: T, others: 0 })
     expect(take('a', T + 60_001, 1)).toEqual(NOTHING)
   })
 

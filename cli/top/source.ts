@@ -1,0 +1,20 @@
+import type { EpochMs } from '../../limiter/clock'
+import type { Denial } from './denial'
+
+/** What a source has told since it was asked last: each denial once. */
+export interface News {
+  readonly denials: readonly Denial[]
+  /** Requests of whom no line names the caller. */
+  readonly others: number
+  /** All denials from then on have been told. Infinity: there may always be more than are told. */
+  readonly completeFrom: EpochMs
+}
+
+/** Where denials are heard of. */
+export interface Source {
+  readonly kind: 'gateway' | 'log'
+  /** The gateway's address, or the name of the log group. */
+  readonly name: string
+  /** @param from nothing before is wanted. */
+  read(from: EpochMs, signal: AbortSignal): Promise<News>
+}
