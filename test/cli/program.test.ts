@@ -56,6 +56,7 @@ const ALL = [
     'init',
     'dev',
     'simulate',
+    'top',
     'usage',
     'whois',
     'peek',
