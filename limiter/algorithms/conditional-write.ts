@@ -87,21 +87,23 @@ export function holds(guard: readonly Clause[], fields: Fields): boolean {
 }
 
 /** The fields after a write whose guard held. */
-export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields {
-  const after: Record<string, number | readonly number[]> = { ...fields }
+export const apply = (write: ConditionalWrite, fields: Fields): Fields => applyTo({ ...fields }, write)
+
+/** The same, in place: for who alone has these fields. */
+export function applyTo(fields: Record<string, Fields[string]>, { assignments }: ConditionalWrite): Fields {
   for (const assignment of assignments) {
     if ('list' in assignment) {
-      after[assignment.list] =
+      fields[assignment.list] =
         'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
     } else if ('remove' in assignment || 'purge' in assignment) {
-      delete after[assignment.field]
+      delete fields[assignment.field]
     } else if ('add' in assignment) {
-      after[assignment.field] = numberOf(fields, assignment.field) + assignment.add
+      fields[assignment.field] = numberOf(fields, assignment.field) + assignment.add
     } else if ('set' in assignment || fields[assignment.field] === undefined) {
-      after[assignment.field] = 'set' in assignment ? assignment.set : assignment.setIfAbsent
+      fields[assignment.field] = 'set' in assignment ? assignment.set : assignment.setIfAbsent
     }
   }
-  return after
+  return fields
 }
 
 /** A stored number, or what counts when it is absent. */

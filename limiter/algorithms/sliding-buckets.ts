@@ -42,17 +42,17 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     const today = Math.floor(now / bucketMs)
     const newest = Math.max(today, numberOf(known, 'w', today))
     const expired = newest - buckets
-    const live = slotsOf(known, expired + 1)
-    const used = sumOf(live)
-    const allowed = used + cost <= limit
-    const last = allowed && cost > 0 ? newest : live.at(-1)?.index
+    const live = sumFrom(known, expired + 1)
+    const allowed = live.units + cost <= limit
+    const last = allowed && cost > 0 ? newest : live.last
 
     const freeAfterMs = (index: number): number => (index + buckets) * bucketMs - now
+    const retryAfterMs = () => freeAfterMs(slotThatFrees(live.units + cost - limit, slotsOf(known, expired + 1)))
     const verdict = {
       allowed,
-      remaining: Math.max(0, limit - (allowed ? used + cost : used)),
+      remaining: Math.max(0, limit - (allowed ? live.units + cost : live.units)),
       resetAfterMs: last === undefined ? 0 : freeAfterMs(last),
-      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(slotThatFrees(used + cost - limit, live)),
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : retryAfterMs(),
     }
     if (!allowed || cost === 0) return { verdict }
 
@@ -126,6 +126,20 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
 interface Slot {
   readonly index: number
   readonly count: number
+}
+
+/** The units in the slots from `oldest` on, and the newest of these. */
+function sumFrom(known: Fields | undefined, oldest: number): { units: number; last: number | undefined } {
+  let units = 0
+  let last: number | undefined
+  for (const name in known) {
+    if (!isSlot(name)) continue
+    const index = slotIndex(name)
+    if (index < oldest) continue
+    units += numberOf(known, name)
+    if (last === undefined || index > last) last = index
+  }
+  return { units, last }
 }
 
 /** The slots from `oldest` on, in order. */

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../clock'
 import type { Algorithm } from './algorithm'
 import {
   absentOrAtMost,
@@ -41,26 +42,30 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
   step(known, { limit, windowMs, countDenied }, cost, now) {
     const at = Math.max(now, numberOf(known, 't'))
     const log = listOf(known, 'l')
-    const live = log.filter((time) => time > at - windowMs)
-    const allowed = live.length + cost <= limit
-    const recorded = allowed || countDenied ? cost : 0
-    const units = Array<number>(Math.min(recorded, limit)).fill(at)
-    const entries = [...live, ...units]
+    const expired = firstAfter(log, at - windowMs)
+    const live = log.length - expired
+    const allowed = live + cost <= limit
+    const recorded = Math.min(allowed || countDenied ? cost : 0, limit)
+    const entries = live + recorded
     // The oldest make way for the new ones, and for no more: a writer with a larger limit still counts as many as are
     // live.
-    const after = entries.slice(-Math.max(limit, live.length))
+    const kept = Math.min(entries, Math.max(limit, live))
 
-    const freeAfterMs = (count: number): number => entries[count - 1]! + windowMs - now
+    const freeAfterMs = (count: number): number => (count <= live ? log[expired + count - 1]! : at) + windowMs - now
     const verdict = {
       allowed,
-      remaining: Math.max(0, limit - after.length),
-      resetAfterMs: entries.length > 0 ? freeAfterMs(entries.length) : 0,
-      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries.length + cost - limit),
+      remaining: Math.max(0, limit - kept),
+      resetAfterMs: entries > 0 ? freeAfterMs(entries) : 0,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries + cost - limit),
     }
     if (recorded === 0) return { verdict }
 
     const note = [set('t', at), add('v', 1)]
-    if (log.length + cost > limit) return { verdict, write: when(untouched(known), replace('l', after), ...note) }
+    const units = Array<number>(recorded).fill(at)
+    if (log.length + cost > limit) {
+      const after = [...log.slice(expired), ...units].slice(-kept)
+      return { verdict, write: when(untouched(known), replace('l', after), ...note) }
+    }
     const noNewerEntry = at > now ? exactly('t', at) : absentOrAtMost('t', at)
     return { verdict, write: when([sizeAtMost('l', limit - cost), noNewerEntry], append('l', units), ...note) }
   },
@@ -83,6 +88,17 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs),
 
   recordsDenials: ({ countDenied }) => countDenied,
+}
+
+/** Where the times later than that begin, by bisection. */
+function firstAfter(log: readonly number[], time: EpochMs): number {
+  let [low, high] = [0, log.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (log[middle]! > time) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /** The newest time too, so that a log that was deleted and begun again is not taken for the one seen. */

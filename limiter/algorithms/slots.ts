@@ -27,16 +27,26 @@ export const slot = (index: number): string =>
   index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0')
 
 /**
- * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so its number is the
- * window's, and a purge of the window removes this with it, also by a policy that knows nothing of overage.
+ * A second count of the same window. It is a slot too: what reads its number stops at the underscore, so its number is
+ * the window's, and a purge of the window removes this with it, also by a policy that knows nothing of overage.
  */
 export const overSlot = (index: number): string => `${slot(index)}_`
 export const isOverSlot = (name: string): boolean => name.endsWith('_')
 
 /** Slots have two characters or more, all other fields have one. */
 export const isSlot = (name: string): boolean => name.length > 1
-export const slotIndex = (name: string): number =>
-  name[0] === '_' ? -Number.parseInt(name.slice(1), 36) : Number.parseInt(name, 36)
+export function slotIndex(name: string): number {
+  const before1970 = name.charCodeAt(0) === UNDERSCORE
+  let index = 0
+  for (let at = before1970 ? 1 : 0; at < name.length; at++) {
+    const code = name.charCodeAt(at)
+    if (code === UNDERSCORE) break
+    index = index * 36 + (code < LETTER_A ? code - DIGIT_0 : code - LETTER_A + 10)
+  }
+  return before1970 ? -index : index
+}
+
+const [DIGIT_0, UNDERSCORE, LETTER_A] = [48, 95, 97]
 
 /** Expired slots that one write of a policy names at most; fewer where many policies share an expression. */
 const PURGED_AT_ONCE = 24

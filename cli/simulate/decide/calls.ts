@@ -1,4 +1,5 @@
 import type { Fields } from '../../../limiter/algorithms/conditional-write'
+import { fieldsBytes, writeUnitsOf } from '../../../limiter/algorithms/stored-size'
 
 /** Calls to DynamoDB that decisions have taken. */
 export interface Calls {
@@ -9,21 +10,9 @@ export interface Calls {
   reads: number
 }
 
-const WRITE_UNIT_BYTES = 1024
-/** The key, two marks and the time to live of an item. */
-const BESIDE_STATE_BYTES = 120
-
 /** Write units of an item with this state, by the rules of DynamoDB. */
-export function writeUnitsOf(state: Readonly<Record<string, Fields>>): number {
-  let bytes = BESIDE_STATE_BYTES
-  for (const prefix in state) {
-    const fields = state[prefix]!
-    for (const name in fields) {
-      const value = fields[name]!
-      bytes += prefix.length + name.length + (typeof value === 'number' ? numberBytes(value) : 3 + 9 * value.length)
-    }
-  }
-  return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
+export function writeUnitsOfState(state: Readonly<Record<string, Fields>>): number {
+  let bytes = 0
+  for (const prefix in state) bytes += fieldsBytes(prefix.length, state[prefix]!)
+  return writeUnitsOf(bytes)
 }
-
-const numberBytes = (value: number): number => Math.ceil(String(Math.abs(value)).length / 2) + 1

@@ -9,7 +9,7 @@ import { allStepsAllow, chargedOf, deniedByRunning, statesOf, stepAll } from '..
 import type { PolicyWrite } from '../../../limiter/stores/store'
 import { isRecent } from '../../../limiter/subject-cache'
 import { takesNone } from '../../../limiter/units'
-import { type Calls, writeUnitsOf } from './calls'
+import { type Calls, writeUnitsOfState } from './calls'
 import type { Answer, PolicyAnswer } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'
 
@@ -154,7 +154,7 @@ export class StrictLimiter {
     for (const { prefix, write } of writes) fields[prefix] = apply(write, fields[prefix] ?? {})
     held.seenAt = now
     for (const { counter } of policies) held.endsAt = Math.max(held.endsAt, now + counter.retentionMs + KEPT_MS)
-    if (this.calls.writes++ % MEASURED_EVERY === 0 || held.writeUnits === 0) held.writeUnits = writeUnitsOf(fields)
+    if (this.calls.writes++ % MEASURED_EVERY === 0 || held.writeUnits === 0) held.writeUnits = writeUnitsOfState(fields)
     this.calls.writeUnits += held.writeUnits
   }
 

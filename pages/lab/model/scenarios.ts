@@ -1,0 +1,196 @@
+import type { NumberField, ScenarioId, Setting } from './setting'
+import { along, evenly, phases, poisson, type Traffic, together } from './traffic'
+
+export interface Scenario {
+  readonly title: string
+  /** What happens, and what to look at. */
+  readonly story: string
+  /** Where it differs from the others. */
+  readonly numbers: Partial<Record<NumberField, number>>
+  /** Numbers that it does not read. */
+  readonly ignores: readonly NumberField[]
+  traffic(setting: Setting): Traffic
+}
+
+/** Other clients than the one that hammers, and what each asks for, in percent of the limit. */
+export const OTHERS = 10
+const OTHERS_RATE = 50
+
+/** How often a denied client tries again, before it gives up. */
+const MOST_RETRIES = 10
+
+const windowMs = ({ window }: Setting): number => window * 1000
+const durationMs = (setting: Setting): number => setting.windows * windowMs(setting)
+const inWindows = ({ limit }: Setting, percent: number, windows: number): number =>
+  Math.max(1, Math.round((limit * percent * windows) / 100))
+
+const steady = (percent: number, title: string, story: string): Scenario => ({
+  title,
+  story,
+  numbers: { rate: percent },
+  ignores: ['seed'],
+  traffic: (setting) => ({
+    times: evenly(inWindows(setting, setting.rate, setting.windows), 0, durationMs(setting)),
+    durationMs: durationMs(setting),
+  }),
+})
+
+const retrying = (title: string, story: string, afterMs: (setting: Setting) => number | 'as-told'): Scenario => ({
+  title,
+  story,
+  numbers: { rate: 300 },
+  ignores: ['seed'],
+  traffic: (setting) => ({
+    times: evenly(inWindows(setting, setting.rate, 1), 0, windowMs(setting) / 2),
+    durationMs: durationMs(setting),
+    retry: { afterMs: afterMs(setting), most: MOST_RETRIES },
+  }),
+})
+
+/** Requests at fixed places, in windows from the start. */
+const worked = (title: string, story: string, limit: number, windows: number, places: readonly number[]): Scenario => ({
+  title,
+  story,
+  numbers: { limit, burst: limit, windows },
+  ignores: ['rate', 'seed', 'windows'],
+  traffic: (setting) => ({
+    times: places.map((place) => Math.floor(place * windowMs(setting))),
+    durationMs: windows * windowMs(setting),
+  }),
+})
+
+export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
+  'half-the-limit': steady(
+    50,
+    'Steady, half the limit',
+    'One client sends evenly, half of what it may. Nothing is denied: whichever you take, well-behaved clients do not notice.',
+  ),
+  'at-the-limit': steady(
+    100,
+    'Steady, at the limit',
+    'One client sends evenly and exactly what it may. What is denied here is denied by an approximation.',
+  ),
+  'over-the-limit': steady(
+    150,
+    'Steady, half as much again',
+    'One client sends half more than it may. A third must be denied; windows deny it in one piece, buckets and GCRA every third request.',
+  ),
+  'window-edge': {
+    title: 'A burst at the window’s edge',
+    story:
+      'The whole limit just before a window ends, and the whole limit again just after. A fixed window admits both: twice the limit in a fifth of a window.',
+    numbers: { rate: 100, windows: 4 },
+    ignores: ['seed', 'windows'],
+    traffic: (setting) => {
+      const [count, edge, length] = [inWindows(setting, setting.rate, 1), 2 * windowMs(setting), windowMs(setting) / 10]
+      const times = [...evenly(count, edge - length, length), ...evenly(count, edge, length)]
+      return { times, durationMs: 4 * windowMs(setting) }
+    },
+  },
+  'idle-then-all': {
+    title: 'Idle, then everything',
+    story:
+      'Nothing for two and a half windows, then three times the limit at once. Compare what passes at once, what waits, and how long the rest is told to stay away.',
+    numbers: { rate: 300, windows: 5 },
+    ignores: ['seed', 'windows'],
+    traffic: (setting) => ({
+      times: evenly(inWindows(setting, setting.rate, 1), 2.5 * windowMs(setting), windowMs(setting) / 50),
+      durationMs: 5 * windowMs(setting),
+    }),
+  },
+  random: {
+    title: 'Random',
+    story:
+      'Requests at random moments (Poisson), on average exactly the limit. Here approximations err: see what was wrongly allowed or denied against an exact log.',
+    numbers: { rate: 100, windows: 20 },
+    ignores: [],
+    traffic: (setting) => ({
+      times: poisson(inWindows(setting, setting.rate, setting.windows), durationMs(setting), setting.seed),
+      durationMs: durationMs(setting),
+    }),
+  },
+  'one-hammers': {
+    title: 'Ten clients, and one that hammers',
+    story:
+      'Each of ten clients sends half of its limit, an eleventh five times its own. Limits are per client, so the ten lose nothing. The line is that of the one that hammers.',
+    numbers: { rate: 500, windows: 4 },
+    ignores: [],
+    traffic: (setting) => {
+      const hammering = evenly(inWindows(setting, setting.rate, setting.windows), 0, durationMs(setting))
+      const count = inWindows(setting, OTHERS_RATE, setting.windows)
+      const gap = durationMs(setting) / count
+      const others = phases(OTHERS, setting.seed).map((phase) =>
+        Array.from({ length: count }, (_, i) => Math.floor((i + phase) * gap)),
+      )
+      return { ...together([hammering, ...others]), durationMs: durationMs(setting) }
+    },
+  },
+  'retry-at-once': retrying(
+    'Denied, and tried again at once',
+    'Three times the limit within half a window. Who is denied tries again after a hundredth of a window, ten times at most, then gives up: many requests, few of them served.',
+    (setting) => windowMs(setting) / 100,
+  ),
+  'retry-as-told': retrying(
+    'Denied, and tried again as Retry-After says',
+    'The same clients, but each waits as long as its denial says. All who were told the same moment come together then: where that moment is the next window, a whole limit of them passes; under a pace, one.',
+    () => 'as-told',
+  ),
+  'three-and-three': worked(
+    'Worked example: three late, three early',
+    'Limit 3: three requests late in a window and three early in the next. A fixed window admits all six within a third of a window, an exact log three.',
+    3,
+    3,
+    [0.8, 0.87, 0.94, 1.03, 1.07, 1.1],
+  ),
+  'nine-and-five': worked(
+    'Worked example: nine before, five now, at 25 %',
+    'Limit 10: nine requests in the window before, five in this one, and one more when a quarter of it is over. The sliding window weighs the nine with 75 %: 6.75 + 5 = 11.75 is over the limit, so that last one is denied.',
+    10,
+    3,
+    [...Array.from({ length: 9 }, (_, i) => (i + 0.5) / 9), 1.025, 1.075, 1.125, 1.175, 1.225, 1.25],
+  ),
+  drawn: {
+    title: 'Your own curve',
+    story: 'Draw what one client sends over time, or type it. The line across is the limit.',
+    numbers: {},
+    ignores: ['rate', 'seed'],
+    traffic: (setting) => {
+      const { curve, windows } = setting
+      const amounts = curve.map((percent) => (setting.limit * percent * windows) / (100 * curve.length))
+      return { times: along(amounts, durationMs(setting)), durationMs: durationMs(setting) }
+    },
+  },
+}
+
+export const scenarioOf = ({ scenario }: Pick<Setting, 'scenario'>): Scenario => SCENARIOS[scenario]
+
+/** A hill above the limit, and a lull. */
+const HILL = [40, 40, 60, 80, 110, 150, 200, 240, 250, 240, 200, 150, 110, 80, 40, 20, 0, 0, 0, 0, 60, 120, 120, 60]
+
+/** A scenario as it is meant to be seen. */
+export const settingOf = (scenario: ScenarioId): Setting => ({
+  scenario,
+  limit: 10,
+  window: 60,
+  rate: 100,
+  windows: 6,
+  burst: 10,
+  spread: 1,
+  seed: 1,
+  curve: HILL,
+  ...SCENARIOS[scenario].numbers,
+})
+
+/** Requests that one run has at most, retries not counted. */
+export const MOST_REQUESTS = 100_000
+
+/** Why a setting whose numbers are right by themselves is too much; `undefined` where it is not. */
+export function tooMuch(setting: Setting): string | undefined {
+  const { limit, windows, rate, scenario, curve } = setting
+  const average = curve.reduce((sum, percent) => sum + percent, 0) / curve.length
+  const percent = scenario === 'drawn' ? average : scenario === 'one-hammers' ? rate + OTHERS * OTHERS_RATE : rate
+  const lasting = ['drawn', 'random', 'one-hammers', 'half-the-limit', 'at-the-limit', 'over-the-limit']
+  const requests = (limit * percent * (lasting.includes(scenario) ? windows : 1)) / 100
+  if (requests <= MOST_REQUESTS) return undefined
+  return `limit × rate × length makes ${Math.ceil(requests).toLocaleString('en')} requests, and ${MOST_REQUESTS.toLocaleString('en')} are the most: lower one of them`
+}
