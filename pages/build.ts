@@ -22,6 +22,7 @@ export const PAGES = {
   lab: {
     title: 'Sluice: the lab',
     description: 'One stream of requests, every rate-limiting algorithm at once, in virtual time.',
+    workers: { 'lab-worker': 'pages/lab/worker.ts' },
   },
 } as const satisfies Readonly<Record<string, Page>>
 

@@ -1,4 +1,6 @@
 import '../shared/theme.css'
+import './lab.css'
 import { render } from 'preact'
+import { Lab } from './lab'
 
-render(<h1>Sluice: the lab</h1>, document.getElementById('app')!)
+render(<Lab />, document.getElementById('app')!)

@@ -13,7 +13,7 @@ export interface Scenario {
 }
 
 /** Other clients than the one that hammers, and what each asks for, in percent of the limit. */
-export const OTHERS = 10
+const OTHERS = 10
 const OTHERS_RATE = 50
 
 /** How often a denied client tries again, before it gives up. */
@@ -182,7 +182,7 @@ export const settingOf = (scenario: ScenarioId): Setting => ({
 })
 
 /** Requests that one run has at most, retries not counted. */
-export const MOST_REQUESTS = 100_000
+const MOST_REQUESTS = 100_000
 
 /** Why a setting whose numbers are right by themselves is too much; `undefined` where it is not. */
 export function tooMuch(setting: Setting): string | undefined {

@@ -11,7 +11,7 @@ export interface Traffic {
   readonly retry?: Retry
 }
 
-export interface Retry {
+interface Retry {
   /** Milliseconds from a denial to the next try, or as long as the denial says. */
   readonly afterMs: number | 'as-told'
   /** After so many retries a client gives up. */

@@ -1,0 +1,162 @@
+import type { Run } from './model/run'
+import type { RowRun } from './model/run-row'
+
+/** Colours of a picture, as the browser has worked them out. */
+export interface Palette {
+  readonly text: string
+  readonly soft: string
+  readonly line: string
+  readonly good: string
+  readonly bad: string
+}
+
+/** CSS pixels. */
+export const PICTURE_HEIGHT = 108
+const CHART = { top: 6, bottom: 70 }
+const ALLOWED = { top: 77, bottom: 89 }
+const DENIED = { top: 94, bottom: 104 }
+/** Above so many denials in a picture, each a cross, they are strokes. */
+const MOST_CROSSES_PER_PIXEL = 1 / 9
+
+/** The highest value that any row's line reaches, and some room above the limit. */
+export const highestOf = ({ rows, windowMs, setting }: Run): number =>
+  rows.reduce((most, { passes }) => Math.max(most, mostIn(passes, windowMs)), setting.limit * 1.25)
+
+function mostIn(passes: Float64Array, windowMs: number): number {
+  let [from, most] = [0, 0]
+  for (let i = 0; i < passes.length; i++) {
+    while (passes[from]! <= passes[i]! - windowMs) from++
+    most = Math.max(most, i - from + 1)
+  }
+  return most
+}
+
+/** The most requests in the last window, at any moment of each pixel column. */
+function lineOf(passes: Float64Array, windowMs: number, durationMs: number, columns: number): Float64Array {
+  const line = new Float64Array(columns)
+  let [from, until] = [0, 0]
+  for (let column = 0; column < columns; column++) {
+    const [begins, ends] = [(column * durationMs) / columns, ((column + 1) * durationMs) / columns]
+    while (passes[from]! <= begins - windowMs) from++
+    let most = until - from
+    let oldest = from
+    for (; passes[until]! < ends; until++) {
+      while (passes[oldest]! <= passes[until]! - windowMs) oldest++
+      most = Math.max(most, until - oldest + 1)
+    }
+    line[column] = most
+  }
+  return line
+}
+
+/** Draws all of a row: its line against the limit, and its requests as ticks and crosses. */
+export function drawRow(
+  context: CanvasRenderingContext2D,
+  row: RowRun,
+  { setting, windowMs, durationMs }: Run,
+  highest: number,
+  width: number,
+  palette: Palette,
+): void {
+  const yOf = (units: number): number => CHART.bottom - (units / highest) * (CHART.bottom - CHART.top)
+  const limitY = yOf(setting.limit)
+  context.clearRect(0, 0, width, PICTURE_HEIGHT)
+  context.lineWidth = 1
+
+  context.fillStyle = palette.line
+  for (let at = 0; at <= durationMs; at += windowMs)
+    context.fillRect((at / durationMs) * width, CHART.top, 1, CHART.bottom - CHART.top)
+  context.fillRect(0, CHART.bottom, width, 1)
+
+  const line = lineOf(row.passes, windowMs, durationMs, Math.max(1, Math.floor(width)))
+  context.fillStyle = palette.bad
+  for (let x = 0; x < line.length; x++) {
+    if (line[x]! <= setting.limit) continue
+    context.globalAlpha = x % 4 < 2 ? 0.75 : 0.35 // stripes, which are seen without colours too
+    context.fillRect(x, yOf(line[x]!), 1, limitY - yOf(line[x]!))
+  }
+  context.globalAlpha = 1
+  strokeLine(context, line, yOf, palette.text)
+
+  context.strokeStyle = palette.soft
+  context.setLineDash([5, 4])
+  context.beginPath()
+  context.moveTo(0, limitY)
+  context.lineTo(width, limitY)
+  context.stroke()
+  context.setLineDash([])
+  context.fillStyle = palette.soft
+  context.font = '11px system-ui, sans-serif'
+  context.fillText(String(setting.limit), 3, limitY - 3)
+
+  drawRequests(context, row, durationMs, width, palette)
+}
+
+function strokeLine(
+  context: CanvasRenderingContext2D,
+  line: Float64Array,
+  yOf: (units: number) => number,
+  ink: string,
+): void {
+  context.strokeStyle = ink
+  context.lineWidth = 1.5
+  context.beginPath()
+  context.moveTo(0, yOf(line[0]!))
+  for (let x = 1; x < line.length; x++) {
+    if (line[x] !== line[x - 1]) context.lineTo(x, yOf(line[x - 1]!))
+    context.lineTo(x, yOf(line[x]!))
+  }
+  context.stroke()
+  context.lineWidth = 1
+}
+
+/** What was allowed stands as a tick in the upper lane, what was denied as a cross in the lower one. */
+function drawRequests(
+  context: CanvasRenderingContext2D,
+  { times, allowed }: RowRun,
+  durationMs: number,
+  width: number,
+  { good, bad }: Palette,
+): void {
+  const seen: [Set<number>, Set<number>] = [new Set(), new Set()]
+  for (let i = 0; i < times.length; i++) seen[allowed[i] as 0 | 1].add(Math.floor((times[i]! / durationMs) * width))
+  const [denied, admitted] = seen
+  context.fillStyle = good
+  for (const x of admitted) context.fillRect(x, ALLOWED.top, 1.5, ALLOWED.bottom - ALLOWED.top)
+  context.strokeStyle = bad
+  context.fillStyle = bad
+  const [middle, half] = [(DENIED.top + DENIED.bottom) / 2, 3]
+  if (denied.size > width * MOST_CROSSES_PER_PIXEL) {
+    for (const x of denied) context.fillRect(x, middle - half, 1, 2 * half)
+    return
+  }
+  context.lineWidth = 1.5
+  context.beginPath()
+  for (const x of denied) {
+    context.moveTo(x - half, middle - half)
+    context.lineTo(x + half, middle + half)
+    context.moveTo(x + half, middle - half)
+    context.lineTo(x - half, middle + half)
+  }
+  context.stroke()
+  context.lineWidth = 1
+}
+
+/** Shows a finished picture up to a moment, and what is to come faintly. */
+export function reveal(
+  context: CanvasRenderingContext2D,
+  picture: HTMLCanvasElement,
+  share: number,
+  palette: Palette,
+): void {
+  const { width, height } = context.canvas
+  const x = Math.round(width * share)
+  context.clearRect(0, 0, width, height)
+  if (x > 0) context.drawImage(picture, 0, 0, x, height, 0, 0, x, height)
+  if (x >= width) return
+  context.globalAlpha = 0.18
+  context.drawImage(picture, x, 0, width - x, height, x, 0, width - x, height)
+  context.globalAlpha = 1
+  context.fillStyle = palette.text
+  context.fillRect(x, 0, 2, height)
+}
