@@ -1,4 +1,4 @@
-import { counted } from '../cli/terminal/output'
+import { counted, limitText } from '../cli/terminal/output'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { checkTiersFile, type TiersFile } from '../provisioning/tiers-file'
 import { TABLES } from './dynamodb'
@@ -44,7 +44,7 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
         ]
       : []),
     '',
-    `Routes: ${options.api === 'websocket' ? keysText(options) : routes === undefined ? 'GET /hello, GET /search, POST /batch (cost 5), POST /chat (settled), and any other path' : routesText(routes, options)}`,
+    `Routes: ${options.api === 'websocket' ? keysText(options) : routes === undefined ? 'GET /hello, GET /search, GET /export (5 a minute), POST /batch (cost 5), POST /chat (settled), and any other path' : routesText(routes, options)}`,
     `Backend: ${options.backend ?? options.handler ?? 'a sample, in this process'}`,
     `API: ${API_NAMES[options.api]}, ${counted(options.instances, 'authorizer instance')}`,
     `DynamoDB: ${engine.name} at ${engine.endpoint}, tables ${TABLES.state} and ${TABLES.config}`,
@@ -136,9 +136,7 @@ const routesText = (routes: readonly Route[], { openapi }: DevOptions): string =
   openapi === undefined ? 'one for all paths' : `${counted(routes.length, 'method')} of ${openapi}`
 
 function limitsOf({ policies = [] }: Tier): string {
-  const text = ({ limit, window }: Tier['policies'][number]) =>
-    window === undefined ? `${limit} at a time` : `${limit} per ${window}`
-  return policies.map((policy) => `${text(policy)} (${policy.name})`).join(', ')
+  return policies.map(({ name, limit, window }) => `${limitText(limit, window)} (${name})`).join(', ')
 }
 
 function table(rows: readonly (readonly string[])[]): string[] {

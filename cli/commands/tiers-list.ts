@@ -1,5 +1,6 @@
 import { contentOf, isInFile, type PolicySetItem } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { limitText } from '../terminal/output'
 import { inline } from '../tiers/diff-text'
 import { switchText, warnOfSwitch } from '../tiers/mode-switch'
 import { readItem } from '../tiers/read-policy-set'
@@ -45,6 +46,8 @@ function policyLines(policies: unknown): string[] {
   if (!Array.isArray(policies)) return []
   return policies.map((policy) => {
     const { name, limit, window, ...rest } = (policy ?? {}) as Record<string, unknown>
-    return [`${String(name)}: ${String(limit)} per ${String(window)}`, ...fieldTexts(rest)].join(', ')
+    return [`${String(name)}: ${limitText(String(limit), window as string | undefined)}`, ...fieldTexts(rest)].join(
+      ', ',
+    )
   })
 }

@@ -91,6 +91,10 @@ const NO_BORDERS = {
   middle: '',
 } as const
 
+/** `60 per 1m`; of a policy without a window, which counts running requests, `3 at once`. */
+export const limitText = (limit: string | number, window: string | undefined): string =>
+  `${limit} ${window === undefined ? 'at once' : `per ${window}`}`
+
 /** `1 route`, `2 routes`. */
 export const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`
 

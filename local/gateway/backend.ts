@@ -58,6 +58,8 @@ function message(key: string, event: BackendEvent): unknown {
       return { message: 'hello' }
     case 'GET /search':
       return { query: event.queryStringParameters?.q ?? '', results: [] }
+    case 'GET /export':
+      return { rows: [] }
     case 'POST /batch':
       return { accepted: true }
     default:

@@ -32,6 +32,7 @@ export const CATCH_ALL: readonly Route[] = [
 const SAMPLE_ROUTES: readonly Route[] = [
   { method: 'GET', resource: '/hello', resourceId: 'hello1' },
   { method: 'GET', resource: '/search', resourceId: 'search' },
+  { method: 'GET', resource: '/export', resourceId: 'export' },
   { method: 'POST', resource: '/batch', resourceId: 'batch1' },
   { method: 'POST', resource: '/chat', resourceId: 'chat01' },
   ...CATCH_ALL,

@@ -35,7 +35,7 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
       limit: 20,
       remaining: 0,
       degraded: false,
-      rateLimitPolicy: '"per-minute";q=20;w=60',
+      rateLimitPolicy: '"everybody";q=1000000;w=60, "per-minute";q=20;w=60',
     })
     expect(gateway.entries).toEqual([])
   })
@@ -74,7 +74,8 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     const told = await new Gateway()[api]({ path: '/search', key: free })
     expect(told).toMatchObject({ policy: 'search', limit: 10, remaining: 9 })
     expect(told.rateLimitPolicy).toBe(
-      '"search";q=10;w=1, "per-minute";q=60;w=60, "per-hour";q=1000;w=3600, "per-day";q=10000;w=86400',
+      '"everybody";q=1000000;w=60, "search";q=10;w=1, ' +
+        '"per-minute";q=60;w=60, "per-hour";q=1000;w=3600, "per-day";q=10000;w=86400',
     )
   })
 
@@ -133,7 +134,7 @@ describe('made-up identities get no quota of their own', () => {
     const requests = Array.from({ length: 1000 }, (_, i): Request => ({ key: `made-up-${i}` }))
     expect(await gateway.allowed(requests)).toBe(20)
     expect(await gateway.allowed(times(1))).toBe(0)
-    expect(gateway.store.size).toBe(1)
+    expect(gateway.callers).toBe(1)
   })
 
   it('keys of unusual forms get none', async () => {
@@ -152,7 +153,7 @@ describe('made-up identities get no quota of their own', () => {
     ]
     const requests = Array.from({ length: 5 }, () => keys.map((key): Request => ({ key }))).flat()
     expect(await gateway.allowed(requests)).toBe(20)
-    expect(gateway.store.size).toBe(1)
+    expect(gateway.callers).toBe(1)
   })
 
   it('addresses of one IPv6 household share a quota, its neighbours have their own', async () => {
@@ -164,7 +165,7 @@ describe('made-up identities get no quota of their own', () => {
     expect(await gateway.allowed(household)).toBe(20)
     expect(await gateway.allowed(times(1, { ip: '2001:db8:1:2b00::1' }))).toBe(1)
     expect(await gateway.allowed(times(1, { ip: '2001:db8:1:29ff:ffff:ffff:ffff:ffff' }))).toBe(1)
-    expect(gateway.store.size).toBe(3)
+    expect(gateway.callers).toBe(3)
   })
 
   it('other spellings of an address, or headers that claim one, get none', async () => {
@@ -184,7 +185,7 @@ describe('made-up identities get no quota of their own', () => {
     const gateway = new Gateway()
     const strange = ['test-invoke-source-ip', 'x', '999.1.1.1', '1.2.3', ':::'].flatMap((ip) => times(8, { ip }))
     expect(await gateway.allowed(strange)).toBe(20)
-    expect(gateway.store.size).toBe(1)
+    expect(gateway.callers).toBe(1)
   })
 
   it('other spellings of a path change neither its cost nor its limit', async () => {

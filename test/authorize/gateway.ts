@@ -140,6 +140,11 @@ export class Gateway {
     })
   }
 
+  /** How many items the store has beside the one in which the sample counts everybody. */
+  get callers(): number {
+    return this.store.size - 1
+  }
+
   get entries(): readonly Entry[] {
     return this.log.entries
   }

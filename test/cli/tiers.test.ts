@@ -27,7 +27,7 @@ describe('a file', () => {
   it('is validated without a table', async () => {
     expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({
       code: 0,
-      out: 'tiers.yaml is valid: 4 tiers, 3 routes\n',
+      out: 'tiers.yaml is valid: 4 tiers, 4 routes\n',
       err: '',
     })
     const file = write(
@@ -114,6 +114,9 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     const { out } = await at.sluice(['tiers', 'list'])
     expect(out).toMatch(/^tier anonymous +ip +per-minute: 20 per 1m$/m)
     expect(out).toMatch(/^ +per-day: 1000 per 1d, algorithm: fixed-window$/m)
+    const running = { name: 'running', algorithm: 'concurrency', limit: 3, timeout: '1m' }
+    await at.put({ pk: 'policy-set', sk: 'route#POST /chat', policies: [running] })
+    expect((await at.sluice(['tiers', 'list'])).out).toContain('running: 3 at once, algorithm: concurrency')
     expect((await at.sluice(['tiers', 'get', 'pro'])).out).toBe(
       'tiers:\n  pro:\n    policies:\n      - { name: per-minute, limit: 600, window: 1m }\n',
     )

@@ -1,6 +1,6 @@
 import { escaped, nearnessPlot, timePlot } from './plots'
 import type { SideSummary, Summary } from './summary'
-import { limitText } from './text'
+import { policyLimit } from './text'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8886; --allowed: #2a78b8; --denied: #d2432e; --before: #8a8f98 }
@@ -38,7 +38,7 @@ ${table(
   summary.policies.map((one) => [
     one.tier,
     one.policy,
-    limitText(one),
+    policyLimit(one),
     number(one.allowed),
     number(one.denied),
     ...(against ? [number(beforeOf(against, one)?.denied ?? 0)] : []),

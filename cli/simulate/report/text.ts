@@ -1,4 +1,4 @@
-import { counted, duration, type Printer } from '../../terminal/output'
+import { counted, duration, limitText, type Printer } from '../../terminal/output'
 import type { PolicySummary, SideSummary, Summary } from './summary'
 
 const percent = (share: number): string => {
@@ -7,9 +7,9 @@ const percent = (share: number): string => {
 }
 
 const number = (count: number): string => count.toLocaleString('en-US')
-/** `60 per 1m`; of a policy that counts running requests `10 at once`. */
-export const limitText = ({ limit, window }: Pick<PolicySummary, 'limit' | 'window'>): string =>
-  `${number(limit)} ${window === undefined ? 'at once' : `per ${window}`}`
+/** `6,000 per 1m`. */
+export const policyLimit = ({ limit, window }: Pick<PolicySummary, 'limit' | 'window'>): string =>
+  limitText(number(limit), window)
 
 const second = (at: string): string => at.replace(/\.000Z$/, 'Z')
 
@@ -60,7 +60,7 @@ function printPolicies({ policies, against }: Summary, print: Printer): void {
     return [
       one.tier || '(preflights)',
       one.policy,
-      limitText(one),
+      policyLimit(one),
       number(one.allowed),
       number(one.denied),
       ...(against ? [number(before.get(`${one.tier}\n${one.policy}`)?.denied ?? 0)] : []),
