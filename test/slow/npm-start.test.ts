@@ -51,8 +51,8 @@ describe('npm start, in the first minute of a new user', () => {
       'x-ratelimit-limit': '20',
       'x-ratelimit-remaining': '19',
       'x-ratelimit-reset': expect.stringMatching(/^\d+$/),
-      ratelimit: expect.stringMatching(/^"per-minute";r=19;t=\d+$/),
-      'ratelimit-policy': '"per-minute";q=20;w=60',
+      ratelimit: expect.stringMatching(/^"everybody";r=\d+;t=\d+, "per-minute";r=19;t=\d+$/),
+      'ratelimit-policy': '"everybody";q=1000000;w=60, "per-minute";q=20;w=60',
     })
     passed = 1
   })
