@@ -87,23 +87,28 @@ export function holds(guard: readonly Clause[], fields: Fields): boolean {
 }
 
 /** The fields after a write whose guard held. */
-export const apply = (write: ConditionalWrite, fields: Fields): Fields => applyTo({ ...fields }, write)
+export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields {
+  const after = { ...fields }
+  for (const one of assignments)
+    if ('append' in one) after[one.list] = [...listOf(fields, one.list), ...one.append]
+    else assign(after, one)
+  return after
+}
 
-/** The same, in place: for who alone has these fields. */
-export function applyTo(fields: Record<string, Fields[string]>, { assignments }: ConditionalWrite): Fields {
-  for (const assignment of assignments) {
-    if ('list' in assignment) {
-      fields[assignment.list] =
-        'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
-    } else if ('remove' in assignment || 'purge' in assignment) {
-      delete fields[assignment.field]
-    } else if ('add' in assignment) {
-      fields[assignment.field] = numberOf(fields, assignment.field) + assignment.add
-    } else if ('set' in assignment || fields[assignment.field] === undefined) {
-      fields[assignment.field] = 'set' in assignment ? assignment.set : assignment.setIfAbsent
-    }
-  }
-  return fields
+/** The same in place, for who alone has these fields and their lists. */
+export function applyTo(fields: Record<string, number | number[]>, { assignments }: ConditionalWrite): void {
+  for (const one of assignments)
+    if ('append' in one && Array.isArray(fields[one.list])) (fields[one.list] as number[]).push(...one.append)
+    else if ('append' in one) fields[one.list] = [...one.append]
+    else if ('replace' in one) fields[one.list] = [...one.replace]
+    else assign(fields, one)
+}
+
+function assign(fields: Record<string, Fields[string]>, one: Exclude<Assignment, { readonly append: unknown }>): void {
+  if ('list' in one) fields[one.list] = one.replace
+  else if ('remove' in one || 'purge' in one) delete fields[one.field]
+  else if ('add' in one) fields[one.field] = numberOf(fields, one.field) + one.add
+  else if ('set' in one || fields[one.field] === undefined) fields[one.field] = 'set' in one ? one.set : one.setIfAbsent
 }
 
 /** A stored number, or what counts when it is absent. */

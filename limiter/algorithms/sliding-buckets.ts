@@ -64,7 +64,7 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     if (numberOf(known, 'n') + cost <= limit && (bounded || numberOf(known, 'o', newest) > oldest)) {
       const guard: Clause[] = [noNewerBucket, absentOrAtMost('n', limit - cost)]
       if (!bounded) guard.push({ field: 'o', atLeast: oldest + 1, orAbsent: true })
-      const expired = removeExpired(known ?? {}, numberOf(known, 'o'))
+      const expired = live.first < numberOf(known, 'o') ? removeExpired(known!, numberOf(known, 'o')) : []
       return { verdict, write: when(guard, ...charge, add('n', cost), setIfAbsent('o', newest), ...expired) }
     }
 
@@ -128,18 +128,23 @@ interface Slot {
   readonly count: number
 }
 
-/** The units in the slots from `oldest` on, and the newest of these. */
-function sumFrom(known: Fields | undefined, oldest: number): { units: number; last: number | undefined } {
+/** The units in the slots from `oldest` on, and the newest of these; the first of all slots. */
+function sumFrom(
+  known: Fields | undefined,
+  oldest: number,
+): { units: number; last: number | undefined; first: number } {
   let units = 0
   let last: number | undefined
+  let first = Infinity
   for (const name in known) {
     if (!isSlot(name)) continue
     const index = slotIndex(name)
+    if (index < first) first = index
     if (index < oldest) continue
     units += numberOf(known, name)
     if (last === undefined || index > last) last = index
   }
-  return { units, last }
+  return { units, last, first }
 }
 
 /** The slots from `oldest` on, in order. */

@@ -1,3 +1,4 @@
+import { lineOf } from './model/line'
 import type { Run } from './model/run'
 import type { RowRun } from './model/run-row'
 
@@ -17,37 +18,6 @@ const ALLOWED = { top: 77, bottom: 89 }
 const DENIED = { top: 94, bottom: 104 }
 /** Above so many denials in a picture, each a cross, they are strokes. */
 const MOST_CROSSES_PER_PIXEL = 1 / 9
-
-/** The highest value that any row's line reaches, and some room above the limit. */
-export const highestOf = ({ rows, windowMs, setting }: Run): number =>
-  rows.reduce((most, { passes }) => Math.max(most, mostIn(passes, windowMs)), setting.limit * 1.25)
-
-function mostIn(passes: Float64Array, windowMs: number): number {
-  let [from, most] = [0, 0]
-  for (let i = 0; i < passes.length; i++) {
-    while (passes[from]! <= passes[i]! - windowMs) from++
-    most = Math.max(most, i - from + 1)
-  }
-  return most
-}
-
-/** The most requests in the last window, at any moment of each pixel column. */
-function lineOf(passes: Float64Array, windowMs: number, durationMs: number, columns: number): Float64Array {
-  const line = new Float64Array(columns)
-  let [from, until] = [0, 0]
-  for (let column = 0; column < columns; column++) {
-    const [begins, ends] = [(column * durationMs) / columns, ((column + 1) * durationMs) / columns]
-    while (passes[from]! <= begins - windowMs) from++
-    let most = until - from
-    let oldest = from
-    for (; passes[until]! < ends; until++) {
-      while (passes[oldest]! <= passes[until]! - windowMs) oldest++
-      most = Math.max(most, until - oldest + 1)
-    }
-    line[column] = most
-  }
-  return line
-}
 
 /** Draws all of a row: its line against the limit, and its requests as ticks and crosses. */
 export function drawRow(

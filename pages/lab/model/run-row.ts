@@ -65,7 +65,7 @@ export const startOf = (windowMs: number): number => Math.ceil(Date.UTC(2026, 0,
 const PREFIX_LENGTH = 4
 
 interface Client {
-  readonly fields: Record<string, Fields[string]>
+  readonly fields: Record<string, number | number[]>
   readonly log: ExactLog
   bytes: number
 }

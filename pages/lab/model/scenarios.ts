@@ -73,7 +73,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'over-the-limit': steady(
     150,
     'Steady, half as much again',
-    'One client sends half more than it may. A third must be denied; windows deny it in one piece, buckets and GCRA every third request.',
+    'One client sends half more than it may. A third must be denied. Fixed windows and the log deny it in one piece, the token bucket every third request once its burst is used, and GCRA without a burst every second one.',
   ),
   'window-edge': {
     title: 'A burst at the window’s edge',
@@ -90,7 +90,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'idle-then-all': {
     title: 'Idle, then everything',
     story:
-      'Nothing for two and a half windows, then three times the limit at once. Compare what passes at once, what waits, and how long the rest is told to stay away.',
+      'Nothing for two and a half windows, then three times the limit at once. Compare what passes at once, what waits for its turn, and how long the rest is told to stay away.',
     numbers: { rate: 300, windows: 5 },
     ignores: ['seed', 'windows'],
     traffic: (setting) => ({

@@ -1,0 +1,97 @@
+import { figureTexts } from '../../pages/lab/model/figure-texts'
+import { type Run, run } from '../../pages/lab/model/run'
+import { scenarioOf, settingOf } from '../../pages/lab/model/scenarios'
+import { SCENARIO_IDS, type ScenarioId, type Setting } from '../../pages/lab/model/setting'
+import { USES } from '../../pages/lab/model/uses'
+
+const BEGIN = '<!-- npm run lab -- --write -->'
+const END = '<!-- end -->'
+
+/** The scenarios that have a plot: all but the one that readers draw. */
+export const PLOTTED: readonly ScenarioId[] = SCENARIO_IDS.filter((id) => id !== 'drawn')
+
+/** Random traffic that is long enough to tell shares. */
+const RANDOM: Setting = { ...settingOf('random'), limit: 100, burst: 100, windows: 100 }
+/** In percent of the limit. */
+const LOADS = [50, 70, 90, 100, 150] as const
+
+/** Puts what was measured between the document's marks. @throws Error where it has none. */
+export function withMeasured(document: string, measured: string): string {
+  const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)]
+  if (begin < 0 || end < begin) throw new Error(`the document wants "${BEGIN}" and "${END}"`)
+  return `${document.slice(0, begin + BEGIN.length)}\n\n${measured}\n${document.slice(end)}`
+}
+
+/** All that is measured, as Markdown. */
+export const measuredText = (): string =>
+  [
+    '## On random traffic',
+    '',
+    `Requests at random moments (Poisson), on average exactly the limit of ${RANDOM.limit} a minute, for ${RANDOM.windows} minutes. The`,
+    'buckets hold 100; the leaky bucket is a queue; GCRA has a burst of 1, which spreads requests.',
+    '',
+    randomTable(run(RANDOM)),
+    '**Wrong** is measured against an exact log of what the same algorithm let pass: _wrongly allowed_ is a request that',
+    'passed although the limit had been reached in the minute before it, _wrongly denied_ one that did not although there was',
+    'room. A request that is one over counts as one that is fifty over, so read it beside the most in any window. It depends on',
+    'the load: far below its limit a client sees no error, at its limit every approximation shows. In percent of all requests,',
+    'wrongly allowed and wrongly denied:',
+    '',
+    loadsTable(),
+    'Cloudflare [reports 0.003 %](https://blog.cloudflare.com/counting-things-a-lot-of-different-things/) for its sliding window,',
+    'over all sources, nearly all of which are far below their limits: the column on the left.',
+    '',
+    '## Scenario by scenario',
+    '',
+    'A window is a minute and the limit 10, where nothing else is said. `npm start` and the lab show the same in motion.',
+    '',
+    ...PLOTTED.flatMap(scenarioText),
+  ].join('\n')
+
+/** The figures of one run, as a table. */
+export function figuresTable({ rows, setting }: Run): string {
+  const texts = rows.map(({ algorithm, figures }) => ({ algorithm, figures: figureTexts(figures, setting.limit) }))
+  const heads = ['algorithm', ...texts[0]!.figures.map(({ label }) => label)]
+  return table(
+    heads,
+    texts.map(({ algorithm, figures }) => [`\`${algorithm}\``, ...figures.map(({ text }) => text)]),
+  )
+}
+
+function randomTable({ rows, setting }: Run): string {
+  const heads = [
+    'algorithm',
+    ...figureTexts(rows[0]!.figures, setting.limit).map(({ label }) => label),
+    'what it is for',
+  ]
+  const lines = rows.map(({ algorithm, figures }) => [
+    `\`${algorithm}\``,
+    ...figureTexts(figures, setting.limit).map(({ text }) => text),
+    USES[algorithm].use,
+  ])
+  return table(heads, lines)
+}
+
+function loadsTable(): string {
+  const runs = LOADS.map((rate) => run({ ...RANDOM, rate }))
+  const lines = runs[0]!.rows.map(({ algorithm }, i) => [
+    `\`${algorithm}\``,
+    ...runs.map(({ rows }) => {
+      const { wronglyAllowed, wronglyDenied, requests } = rows[i]!.figures
+      return `${percent(wronglyAllowed / requests)}, ${percent(wronglyDenied / requests)}`
+    }),
+  ])
+  return table(['algorithm', ...LOADS.map((load) => `at ${load} % of the limit`)], lines)
+}
+
+const percent = (share: number): string => (share === 0 ? '0' : share < 0.0001 ? '< 0.01' : (100 * share).toFixed(2))
+
+function scenarioText(id: ScenarioId): string[] {
+  const { title, story } = scenarioOf(settingOf(id))
+  return [`### ${title}`, '', story, '', `![${title}: what each algorithm admits](images/lab/${id}.svg)`, '']
+}
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(heads), `|${' --- |'.repeat(heads.length)}`, ...rows.map(line), ''].join('\n')
+}
