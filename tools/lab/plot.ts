@@ -5,6 +5,7 @@ import type { RowRun } from '../../pages/lab/model/run-row'
 import { scenarioOf } from '../../pages/lab/model/scenarios'
 
 const WIDTH = 860
+const MARGIN = 12
 const LEFT = 214
 const PARTS = WIDTH - LEFT - 10
 const ROW = 62
@@ -18,16 +19,17 @@ export function plotOf(run: Run): string {
   const title = scenarioOf(setting).title
   const highest = highestOf(run)
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${TOP + rows.length * ROW + 4}" font-family="system-ui, sans-serif" font-size="12" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-${MARGIN} 0 ${WIDTH + 2 * MARGIN} ${TOP + rows.length * ROW + 8}" font-family="system-ui, sans-serif" font-size="12" role="img">`,
     `<title>${title}: what each algorithm admits</title>`,
     '<style>',
-    '  text { fill: #57606a } .name { font-weight: 600 } path { fill: none } .grid { stroke: #57606a; stroke-opacity: 0.25 }',
+    '  .page { fill: #ffffff } text { fill: #57606a } .name { font-weight: 600 } path { fill: none } .grid { stroke: #57606a; stroke-opacity: 0.25 }',
     '  .line { stroke: #24292f; stroke-width: 1.3 } .limit { stroke: #57606a; stroke-dasharray: 4 3 }',
     '  .ok { stroke: #0f7a4f; stroke-width: 1.4 } .no { stroke: #b3261e; stroke-width: 1.2 } .over { fill: #b3261e; fill-opacity: 0.35 }',
-    '  @media (prefers-color-scheme: dark) { text { fill: #adbac7 } .line { stroke: #e4e9ee } .grid, .limit { stroke: #adbac7 }',
+    '  @media (prefers-color-scheme: dark) { .page { fill: #0d1117 } text { fill: #adbac7 } .line { stroke: #e4e9ee } .grid, .limit { stroke: #adbac7 }',
     '    .ok { stroke: #45c08b } .no { stroke: #ff8a80 } .over { fill: #ff8a80 } }',
     '</style>',
-    `<text x="${LEFT}" y="16">line: requests in the last window; dashes: the limit, ${setting.limit}; strokes: allowed; crosses: denied</text>`,
+    `<rect class="page" x="-${MARGIN}" width="100%" height="100%" rx="6"/>`,
+    `<text x="${LEFT}" y="20">line: requests in the last window; dashes: the limit, ${setting.limit}; strokes: allowed; crosses: denied</text>`,
     ...rows.flatMap((row, i) => rowOf(run, row, TOP + i * ROW, highest)),
     '</svg>',
     '',
