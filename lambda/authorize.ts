@@ -57,7 +57,9 @@ export function makeRecordingDecider(
   return async (event) => {
     const trace = await decide(event)
     const context = contextOf(trace)
-    parts.telemetry?.answered(context, trace.outcome.decision, originOf(trace, context), trace.now)
+    const { outcome, configuration, taken, now } = trace
+    const charged = taken && { taken, nearing: configuration!.policies.settings.nearing }
+    parts.telemetry?.answered(context, outcome.decision, originOf(trace, context), now, charged)
     return { trace, context }
   }
 }

@@ -5,7 +5,9 @@ import { RUNNING } from '../limiter/policies/policy'
 import type { Charge } from '../limiter/rate-limiter'
 import { takenFrom } from '../limiter/units'
 import { costKey } from './config-table/items/cost-names'
+import type { RequestTrace } from './request-trace'
 import type { Outcome } from './responses/context'
+import type { Taken } from './telemetry/nearing'
 
 /**
  * The policies that were asked, and of each cost the units that the request was charged if it was allowed: none of a
@@ -14,9 +16,10 @@ import type { Outcome } from './responses/context'
 export function chargedBy(
   { policies }: Decision,
   charges: readonly Charge[],
-): Required<Pick<Outcome, 'shapes' | 'cost' | 'costs'>> {
+): Required<Pick<Outcome, 'shapes' | 'cost' | 'costs'> & Pick<RequestTrace, 'taken'>> {
   const wasCharged = ({ name }: CompiledPolicy) => !Object.hasOwn(policies, name) || isCharged(policies[name]!)
   const shapes: CompiledPolicy[] = []
+  const all: Taken[] = []
   const costs: Record<string, number> = {}
   let cost = 0
   for (const charge of charges) {
@@ -26,9 +29,10 @@ export function chargedBy(
       shapes.push(policy)
       const units = wasCharged(policy) ? taken : 0
       if (policy.costName === RUNNING) continue
+      all.push({ subject: charge.key, units: taken, policy })
       if (policy.costName === undefined) cost = Math.max(cost, units)
       else costs[costKey(policy.costName)] = Math.max(costs[costKey(policy.costName)] ?? 0, units)
     }
   }
-  return { shapes, cost, costs }
+  return { shapes, cost, costs, taken: all }
 }

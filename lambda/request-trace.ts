@@ -11,6 +11,7 @@ import type { IpAddress } from './ip-address'
 import type { Outcome } from './responses/context'
 import type { GatewayRequest } from './responses/request'
 import type { Rules } from './rules'
+import type { Taken } from './telemetry/nearing'
 import type { Check } from './upstream/check'
 
 /**
@@ -47,6 +48,8 @@ export interface RequestTrace {
   readonly plan?: Plan
   /** What the request takes, by what its routes say. */
   readonly units?: Units
+  /** What it took of each policy, if it was allowed. */
+  readonly taken?: readonly Taken[]
   /** The first step that has one is the last. */
   readonly outcome?: Outcome
 }

@@ -94,7 +94,8 @@ async function decidePreflight(trace: TraceWith<FirstFindings>, parts: Assembled
   const plan = parts.plans.preflightPlan(configuration)
   const units = { cost: 1 }
   const charges = plan.chargesFor([keyOf(`preflight:${address}`)], units)
-  return { plan, units, outcome: { ...about, ...(await decided(charges, parts, configuration)) } }
+  const { taken, ...outcome } = await decided(charges, parts, configuration)
+  return { plan, units, taken, outcome: { ...about, ...outcome } }
 }
 
 /** What is known after the first steps. */
@@ -168,7 +169,8 @@ async function decideCharges(
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
   const charges = plan.chargesFor(keys, units)
-  return { outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, configuration, tier, plan.holding)) } }
+  const { taken, ...outcome } = await decided(charges, parts, configuration, tier, plan.holding)
+  return { taken, outcome: { ...aboutCaller(trace), ...outcome } }
 }
 
 /** From the event to the outcome: the first step that finds one is the last. */
@@ -193,7 +195,7 @@ async function decided(
   { policies }: Configuration,
   { name: tier = '', failureMode = failOpen ? undefined : 'deny' }: Partial<Tier> = {},
   holding?: Holding,
-): Promise<Pick<Outcome, 'decision' | 'shapes' | 'cost' | 'costs' | 'reservation'>> {
+): Promise<Pick<Outcome, 'decision' | 'reservation'> & ReturnType<typeof chargedBy>> {
   const withoutStore = { onStoreError: failureMode, localShare: policies.settings.localShare }
   const { reservation, ...decision }: ReservedDecision = holding
     ? await reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore)

@@ -106,6 +106,11 @@ export abstract class LimiterMetrics extends Construct {
     return this.metric('Deprioritized', options)
   }
 
+  /** Times that a caller used up so much of a limit that it nears it, 80 % by default. */
+  metricNearing(options?: DecisionMetricOptions): Metric {
+    return this.metric('Nearing', options)
+  }
+
   /** Leases that instances took. */
   metricLeaseGrants(options?: MetricOptions): Metric {
     return this.metric('LeaseGrants', options)

@@ -8,6 +8,7 @@ import { DeniedCallersRule } from './watch/denied-callers-rule'
 import { LimiterAlarms, type LimiterAlarmsOptions } from './watch/limiter-alarms'
 import { LimiterDashboard, type LimiterDashboardOptions } from './watch/limiter-dashboard'
 import { LimiterQueries } from './watch/limiter-queries'
+import { NearingRule, type NearingRuleOptions } from './watch/nearing-rule'
 
 /** By this id the warning can be acknowledged. */
 const WARNING = 'sluice:sharedMetricsNamespace'
@@ -62,17 +63,24 @@ export abstract class WatchedLimiter extends LimiterMetrics {
    * @throws ConfigError where the function logs no denials, by its `logLevel`; an error when it is called again.
    */
   addDeniedCallersRule(): DeniedCallersRule {
-    if (!['debug', 'info'].includes(this.logLevel))
-      throw new ConfigError([
-        new Mistake(
-          'fields_conflict',
-          `logLevel must be info or debug for a rule about denials, which are lines of level info, got ${printed(this.logLevel)}`,
-        ),
-      ])
+    this.assertLogged('denials')
     const rule = new DeniedCallersRule(this, 'DeniedCallersRule', this.logGroup)
     const dashboard = this.node.tryFindChild('Dashboard') as LimiterDashboard | undefined
     dashboard?.showDeniedCallers(rule.ruleName)
     return rule
+  }
+
+  /**
+   * Sends an event to EventBridge for each caller that nears a limit, and to the targets: a topic, a queue, a function.
+   * It costs a small function, a subscription filter of the log group, which may have two, and $1.00 for a million
+   * events.
+   *
+   * @throws ConfigError where the function does not log it, by its `logLevel`, and with all that is wrong in the
+   * options; an error when it is called again.
+   */
+  addNearingRule(options: NearingRuleOptions): NearingRule {
+    this.assertLogged('callers that near a limit')
+    return new NearingRule(this, 'NearingRule', this.logGroup, options)
   }
 
   /**
@@ -82,6 +90,16 @@ export abstract class WatchedLimiter extends LimiterMetrics {
    */
   addConcurrencyAlarms(options: ConcurrencyAlarmsOptions = {}): ConcurrencyAlarms {
     return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', this, this.reserved, options)
+  }
+
+  private assertLogged(what: string): void {
+    if (['debug', 'info'].includes(this.logLevel)) return
+    throw new ConfigError([
+      new Mistake(
+        'fields_conflict',
+        `logLevel must be info or debug for a rule about ${what}, which are lines of level info, got ${printed(this.logLevel)}`,
+      ),
+    ])
   }
 
   /** Metrics of limiters with one namespace add up, so that an alarm or a graph of one shows both. */

@@ -9,6 +9,7 @@ export type MetricName =
   | 'Observed'
   | 'Overrun'
   | 'Deprioritized'
+  | 'Nearing'
   | 'LeaseGrants'
   | 'Conflicts'
   | 'HotKeys'

@@ -7,6 +7,7 @@ export const EVENTS = {
   request_observed: 'request allowed: its limit only observes',
   request_overrun: 'request allowed within the overrun',
   request_deprioritized: 'request allowed with low priority',
+  limit_nearing: 'caller nears a limit',
   request_answered: 'request answered',
   decision_without_store: 'decision made without the state table',
   decision_failed: 'request could not be decided',

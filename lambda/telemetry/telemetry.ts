@@ -4,6 +4,7 @@ import type { LimiterEvent, OnEvent } from '../../limiter/events'
 import type { LogEvent } from './events'
 import { jsonLog, type Log, type LogOptions } from './log'
 import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
+import { type Charged, makeNearing } from './nearing'
 import { makeSampler } from './sampler'
 
 /** What the answer to a request said; the authorizer's context is one. */
@@ -19,6 +20,8 @@ interface DecisionSummary {
   readonly degraded: boolean
   /** Denied because the caller is locked out. */
   readonly lockedOut?: boolean
+  /** What settles it; empty where it holds nothing. */
+  readonly reservation?: string
 }
 
 /** Where a request came from. */
@@ -41,7 +44,14 @@ export interface Telemetry {
    * Counts and logs one answered request, and then writes the metrics if they are due. It is called last before the
    * answer, since an instance may be frozen right after it.
    */
-  answered(told: DecisionSummary, decision: Decision | undefined, origin: Origin, now: EpochMs): void
+  answered(
+    told: DecisionSummary,
+    decision: Decision | undefined,
+    origin: Origin,
+    now: EpochMs,
+    /** Missing where nothing was charged. */
+    charged?: Charged,
+  ): void
 }
 
 export interface TelemetryOptions extends LogOptions, MetricsOptions {
@@ -66,6 +76,9 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const metrics = makeMetrics(options)
   const log = sampled(write, metrics, options)
   const take = makeSampler()
+  const near = makeNearing()
+  // neither crowds out the other
+  const takeNear = makeSampler()
 
   const detailsOf = (
     { reason, tier, policy, limit, retryAfter, degraded, lockedOut }: DecisionSummary,
@@ -119,10 +132,27 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     }
   }
 
+  const nears = (told: DecisionSummary, decision: Decision, origin: Origin, now: EpochMs, charged: Charged) => {
+    for (const { subject, policy, limit, used } of near(charged, decision, Boolean(told.reservation), now)) {
+      metrics.count('Nearing', told.tier, policy, origin.api)
+      const leftOut = takeNear([told.tier, policy, subject, origin.api].join(' '), now, WINDOW_MS)
+      const caller = subject === origin.subject ? origin.caller : () => ({})
+      if (leftOut)
+        write('info', 'limit_nearing', {
+          ...detailsOf({ ...told, policy, limit, retryAfter: undefined }, { ...origin, subject, caller }),
+          used,
+          nearings: leftOut.same + 1,
+          leftOut: leftOut.same,
+          since: leftOut.since,
+          othersLeftOut: leftOut.others || undefined,
+        })
+    }
+  }
+
   return {
     log,
     onEvent: (event) => tell(event, metrics, log),
-    answered(told, decision, origin, now) {
+    answered(told, decision, origin, now, charged) {
       const { allowed, tier, policy } = told
       metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy, origin.api)
       if (told.degraded) metrics.count('Degraded', tier, policy, origin.api)
@@ -130,7 +160,10 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       if (lockedOut) metrics.count('LockedOut', tier, policy, origin.api)
       if (!allowed)
         sample('request_denied', { ...told, lockedOut }, origin, now, decision?.policies[policy]?.resetAfterMs)
-      else if (decision) passed(told, decision, origin, now)
+      else if (decision) {
+        passed(told, decision, origin, now)
+        if (charged) nears(told, decision, origin, now, charged)
+      }
       if (options.level === 'debug')
         write('debug', 'request_answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
       metrics.flush()

@@ -83,11 +83,12 @@ const graph = (title: string, left: IMetric[], more: object = {}): IWidget =>
 const decisions = (limiter: LimiterMetrics): IWidget[] => [
   graph('Allowed and denied', [limiter.metricAllowed({ label: 'allowed' }), limiter.metricDenied({ label: 'denied' })]),
   graph('Denied by tier and policy', [byTierAndPolicy(limiter, 'Denied')], { stacked: true }),
-  graph('Over a limit, and not simply denied', [
+  graph('Near a limit, or over it and not simply denied', [
     limiter.metricObserved({ label: 'observed' }),
     limiter.metricOverrun({ label: 'overrun' }),
     limiter.metricDeprioritized({ label: 'low priority' }),
     limiter.metricLockedOut({ label: 'locked out' }),
+    limiter.metricNearing({ label: 'nearing' }),
   ]),
 ]
 

@@ -166,6 +166,7 @@ describe('settings', () => {
       autoLease: true,
       failedCredentials: 30,
       mode: 'enforce',
+      nearing: 80,
       preflight: expect.objectContaining({ name: 'preflight', limit: 600, windowMs: 60_000 }),
       basePaths: [],
     })

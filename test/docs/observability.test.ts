@@ -74,7 +74,7 @@ describe('docs/observability.md', () => {
   it('has an example of metrics, and of each line about a request', () => {
     const examples = EXAMPLES.map((text) => JSON.parse(text))
     expect(examples.some(({ _aws }) => _aws)).toBe(true)
-    const aboutRequests = /^(request_|decision_without|identity_unv|circuit_|clock_)/
+    const aboutRequests = /^(request_|limit_|decision_without|identity_unv|circuit_|clock_)/
     expect(new Set(examples.flatMap(({ event = [] }) => event))).toEqual(
       new Set(Object.keys(EVENTS).filter((event) => aboutRequests.test(event))),
     )
@@ -94,7 +94,7 @@ describe('docs/observability.md', () => {
     const names = [...readFileSync(join(LAMBDA, 'telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(
       ([, name]) => name!,
     )
-    expect(names).toHaveLength(15)
+    expect(names).toHaveLength(16)
     expect(names.filter((name) => !explains(PAGE, name))).toEqual([])
   })
 })

@@ -31,6 +31,10 @@ export interface Settings {
    * are not even counted.
    */
   readonly mode: ServiceMode
+  /**
+   * From which percentage of a limit on a caller is near it, which is logged and counted, 1 to 99; `off`: from none.
+   */
+  readonly nearing: number | 'off'
   /** How many preflights an address may send, counted apart from its other requests. */
   readonly preflight: Policy
   /** The base paths that custom domains put in front of paths, such as `/v1`. */
@@ -49,6 +53,9 @@ export const MODES = ['enforce', 'observe', 'off'] as const
 /** A fifth: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
 const LOCAL_SHARE = 0.2
 
+/** Late enough to be worth a word to the customer, early enough for one. */
+const NEARING = 80
+
 /** Many people in an office behind one address open many pages. */
 const PREFLIGHT = { limit: 600, window: '1m' }
 
@@ -59,6 +66,7 @@ export const DEFAULT_SETTINGS: Settings = {
   autoLease: true,
   failedCredentials: 30,
   mode: 'enforce',
+  nearing: NEARING,
   preflight: parsePreflight(PREFLIGHT, [], [])!,
   basePaths: [],
 }
@@ -93,6 +101,11 @@ export const SETTINGS_FIELDS = {
     optional: true,
   },
   mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
+  nearing: {
+    schema: v.union([v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(99)), v.literal('off')]),
+    wanted: 'a whole percentage from 1 to 99, or off',
+    optional: true,
+  },
 } as const satisfies FieldRules
 
 /** What settings for some APIs begin with, in a file and in the table. */
