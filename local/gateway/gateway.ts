@@ -86,12 +86,12 @@ async function serve(
 
   const outcome = await decide(request, options)
   const { context } = outcome
+  const about = { method, path, route: request.route.resource, ...(context && { context }) }
+  // whether the client waits for the answer or not
+  records.denials.add({ ...about, status: outcome.allowed ? 200 : outcome.response.statusCode })
   if (outcome.allowed) await pass(outcome.event, outcome.context)
   else await answer(outcome.response)
-  const { resource: route } = request.route
-  const told = { method, path, route, status: response.statusCode, ...(context && { context }) }
-  records.denials.add(told)
-  decided(told)
+  decided({ ...about, status: response.statusCode })
 }
 
 /** What the authorizer's answer means; a denial without a context where there is none, or an invalid one. */
