@@ -5,11 +5,14 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { failureOf, UserError } from '../cli/exit'
 import { isLoopback } from '../cli/tables/local-engine'
 import { parseTiers } from '../cli/tiers/tiers-yaml'
+import { type Console, createConsole } from './console/console'
+import { samplesOf } from './console/samples'
 import { decisionLine } from './decision-line'
 import { awsEnvironment, connect, TABLES } from './dynamodb'
 import { assertFree, portError } from './engines/free-port'
 import { startEngine } from './engines/start-engine'
 import { createAuthorizerPool } from './gateway/authorizer-pool'
+import { BackendCalls } from './gateway/backend-calls'
 import { httpApi } from './gateway/http-api'
 import { readOpenApi } from './gateway/openapi-routes'
 import { backendUrl } from './gateway/proxy-backend'
@@ -23,7 +26,7 @@ import { replaceTiers, seed } from './seed'
 import { Shutdown } from './shutdown'
 import { reasonOf, StartError } from './start-error'
 import { watchText } from './watched-file'
-import { welcome } from './welcome'
+import { keyHeader, welcome } from './welcome'
 
 /** Longer than the authorizer's timeout. */
 const FINISH_WITHIN_MS = 12_000
@@ -79,19 +82,38 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
       : error
   })
 
+  const calls = new BackendCalls()
+  let port = 0
+  const page =
+    options.api === 'websocket'
+      ? undefined
+      : createConsole({
+          ...{ engine: engine.endpoint, client, env: io.env, tiers, calls, api: options.api },
+          keyHeader: keyHeader(tiers) ?? null,
+          samples: samplesOf(tiers, routes),
+          instances: options.instances,
+          replaceInstances: () => pool.replace(),
+          port: () => port,
+        })
+  if (page) shutdown.add(() => page.close())
   const bundle = authorizerBundle(shutdown)
   const log = (printed: string) => io.note(printed.replace(/\n$/, ''))
   const pool = await createReplaceablePool(async () => {
     const instances = createAuthorizerPool(options.instances, {
       bundle,
-      env: lambdaEnvironment(engine.endpoint, io.env),
+      env: {
+        ...lambdaEnvironment(page?.dynamodb ?? engine.endpoint, io.env),
+        ...(page?.isWatched && io.env.SLUICE_LOG_LEVEL === undefined && { SLUICE_LOG_LEVEL: 'info' }),
+      },
       log: (printed) => {
-        const shown = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
+        const told = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
+        const shown = page ? withoutPagesOwn(told, page, io.env) : told
         if (shown !== '') log(shown)
       },
     })
     shutdown.add(() => instances.stop())
     await warmUp(instances, options.api === 'http' ? httpApi : restApi) // a WebSocket’s connection would be counted
+    page?.logged('replaced')
     return instances
   })
 
@@ -101,11 +123,18 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     routes,
     endpoint: engine.endpoint,
     log,
-    ...(!options.quiet && { decided: (decided) => io.line(decisionLine(decided)) }),
+    calls,
+    ...(page && { endpoints: page.endpoints }),
+    decided(decided) {
+      page?.decided(decided)
+      if (!options.quiet) io.line(decisionLine(decided))
+    },
   }).catch((error) => {
     throw portError(error, options.port, '--port')
   })
   shutdown.add(() => gateway.close(FINISH_WITHIN_MS))
+  if (page) shutdown.add(() => page.stop())
+  port = gateway.port
   if (shutdown.begun) return
 
   const gatewayUrl = `${options.api === 'websocket' ? 'ws' : 'http'}://localhost:${gateway.port}`
@@ -160,6 +189,25 @@ function authorizerBundle(shutdown: Shutdown): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   shutdown.add(() => rmSync(folder, { recursive: true, force: true }))
   return buildAuthorizerBundle(folder)
+}
+
+/** What the page wants to know of the log. Lines that are there for it alone are not printed. */
+function withoutPagesOwn(printed: string, page: Console, env: DevIo['env']): string {
+  const lines = printed.split(/(?<=\n)/).filter((line) => {
+    const { event, level } = parsed(line)
+    if (typeof event === 'string') page.logged(event)
+    return !(page.isWatched && env.SLUICE_LOG_LEVEL === undefined && String(level).toLowerCase() === 'info')
+  })
+  return lines.join('')
+}
+
+function parsed(line: string): { readonly event?: unknown; readonly level?: unknown } {
+  if (!line.startsWith('{')) return {}
+  try {
+    return JSON.parse(line)
+  } catch {
+    return {}
+  }
 }
 
 /** Lines of metrics for CloudWatch, which are printed only on request. */

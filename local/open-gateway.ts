@@ -1,4 +1,4 @@
-import { createPages } from './console/pages'
+import { createPages, type Endpoint } from './console/pages'
 import { awsEnvironment, TABLES } from './dynamodb'
 import type { Authorize } from './gateway/authorizer'
 import { type Backend, createBackend } from './gateway/backend'
@@ -15,13 +15,15 @@ import { assertWs, startWebSocketGateway } from './web-socket/gateway'
 import { routeSelection } from './web-socket/route-selection'
 
 /** What a gateway is made with beside its options. */
-interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided'> {
+interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls'> {
   readonly authorize: Authorize
   /** The server behind the gateway. */
   readonly url: URL | undefined
   readonly routes: readonly Route[] | undefined
   /** Of DynamoDB. */
   readonly endpoint: string
+  /** Of the console's page. @default none */
+  readonly endpoints?: ReadonlyMap<string, Endpoint>
 }
 
 /** As API Gateway's own default. */
@@ -47,7 +49,7 @@ export function checkApi(options: DevOptions): void {
 
 /** Opens the gateway of an API of the kind that is wanted. */
 export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
-  const { authorize, url, routes, endpoint, log, decided } = parts
+  const { authorize, url, routes, endpoint, endpoints, log, decided, calls } = parts
   const about = { dynamodb: endpoint, stateTable: TABLES.state, configTable: TABLES.config }
   const common = { authorize, port: options.port, log, ...(decided && { decided }), about }
   if (options.api === 'websocket') {
@@ -63,7 +65,8 @@ export async function openGateway(options: DevOptions, parts: GatewayParts): Pro
     api: { rest: restApi, http: httpApi }[options.api],
     backend: url === undefined ? sample(endpoint) : createProxy(url, log),
     ...(router && { router }),
-    pages: createPages({ allowHosts: options.allowHost, leadsFromRoot: !url && !router, log }),
+    ...(calls && { calls }),
+    pages: createPages({ allowHosts: options.allowHost, leadsFromRoot: !url && !router, endpoints, log }),
   })
 }
 

@@ -127,7 +127,7 @@ const API_NAMES = {
 } as const
 
 /** The header in which an API key is sent; `undefined` where the tiers read none. */
-function keyHeader(file: TiersFile): string | undefined {
+export function keyHeader(file: TiersFile): string | undefined {
   const source = checkTiersFile(file, '').settings.identity.find((one) => one.source === 'api-key')
   return source?.header.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase())
 }

@@ -53,7 +53,7 @@ const POLICY = [
 ].join('; ')
 
 /** Headers of all that belongs to the pages. */
-const OWN_HEADERS = {
+export const OWN_HEADERS = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': POLICY,
   'Cross-Origin-Opener-Policy': 'same-origin',

@@ -25,6 +25,8 @@ export interface GatewayOptions {
   readonly decided?: (decided: Decided) => void
   /** What `GET /_local/gateway` answers: where the command line finds the tables. @default nothing */
   readonly about?: object
+  /** Counts what reaches the backend. @default one that only `GET /_local/backend-calls` shows */
+  readonly calls?: BackendCalls
   /** Pages beside the API. @default none */
   readonly pages?: LocalPages
 }
@@ -37,7 +39,7 @@ export interface GatewayOptions {
  * leave it; on a REST API with the sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
-  const records = { calls: new BackendCalls(), denials: new RecentDenials() }
+  const records = { calls: options.calls ?? new BackendCalls(), denials: new RecentDenials() }
   return listenOnLoopback(options.port, (incoming, response) => {
     serve(incoming, response, options, records).catch((error: unknown) => {
       if (isClientGone(incoming, response)) return

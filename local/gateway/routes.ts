@@ -29,7 +29,7 @@ export const CATCH_ALL: readonly Route[] = [
 ]
 
 /** The sample API. */
-const SAMPLE_ROUTES: readonly Route[] = [
+export const SAMPLE_ROUTES: readonly Route[] = [
   { method: 'GET', resource: '/hello', resourceId: 'hello1' },
   { method: 'GET', resource: '/search', resourceId: 'search' },
   { method: 'GET', resource: '/export', resourceId: 'export' },

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { CountingProxy } from '../../bench/counting-proxy'
+import { CountingProxy } from '../../local/console/counting-proxy'
 
 /** An engine that remembers what it was asked, and refuses what it is told to. */
 async function engine() {

@@ -1,5 +1,6 @@
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The calls since the counts were last read. */
 export interface CallCounts {
@@ -10,11 +11,26 @@ export interface CallCounts {
 
 /**
  * What the proxy does to calls. `lose`: it drops the answer to the next write that is applied. `down`: it answers
- * nothing.
+ * nothing. `slow`: it waits `slowMs` before it passes a call on. `throttled`: it answers that the table is asked too
+ * often.
  */
-export type Trouble = 'none' | 'lose' | 'down'
+export type Trouble = 'none' | 'lose' | 'down' | 'slow' | 'throttled'
+
+/** A call as it arrived. */
+export interface Call {
+  /** `UpdateItem`, `GetItem` … */
+  readonly operation: string
+  /** `''` where it names none. */
+  readonly table: string
+  /** JSON. */
+  readonly body: string
+}
 
 const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
+const THROTTLED = JSON.stringify({
+  __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException',
+  message: 'made up by the console: the table is asked too often',
+})
 const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 
 /**
@@ -23,12 +39,17 @@ const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
  */
 export class CountingProxy {
   trouble: Trouble = 'none'
+  slowMs = 0
   readonly #agent = new Agent({ keepAlive: true })
   readonly #target: URL
   #tables: Record<string, number> = {}
   #server: Server | undefined
 
-  constructor(endpoint: string) {
+  /** @param onCall is told of each call before anything is done to it, and of its answer's status. */
+  constructor(
+    endpoint: string,
+    private readonly onCall: (call: Call) => ((statusCode: number) => void) | undefined = () => undefined,
+  ) {
     this.#target = new URL(endpoint)
   }
 
@@ -62,9 +83,18 @@ export class CountingProxy {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
-    const table = TABLE.exec(body.toString('utf8'))?.[1] ?? ''
+    const text = body.toString('utf8')
+    const table = TABLE.exec(text)?.[1] ?? ''
+    const operation = String(incoming.headers['x-amz-target']).split('.').at(-1)!
+    const answered = this.onCall({ operation, table, body: text })
     this.#tables[table] = (this.#tables[table] ?? 0) + 1
     if (this.trouble === 'down') return void incoming.socket.destroy()
+    if (this.trouble === 'throttled') {
+      answered?.(400)
+      return void response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' }).end(THROTTLED)
+    }
+    if (this.trouble === 'slow') await sleep(this.slowMs)
+    if (incoming.socket.destroyed) return // the caller waited no longer
     const write = WRITES.test(String(incoming.headers['x-amz-target']))
 
     const { hostname: host, port } = this.#target
@@ -82,6 +112,7 @@ export class CountingProxy {
         answer.resume().once('end', () => incoming.socket.destroy())
         return
       }
+      answered?.(answer.statusCode ?? 500)
       response.writeHead(answer.statusCode ?? 500, answer.headers)
       answer.pipe(response)
     })

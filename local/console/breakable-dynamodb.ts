@@ -1,0 +1,111 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
+import type { LastWrite, Standing, Trouble } from '../../pages/console/protocol'
+import { TABLES } from '../dynamodb'
+import { type Call, CountingProxy } from './counting-proxy'
+import { changesInWords, conditionsInWords, type Prefixes, valueText } from './item-text'
+
+/** Prefixes that are known of; callers with other policies come and go. */
+const MOST_PREFIXES = 2000
+
+/** What new instances decide before any request comes, under a key that says so: nobody's requests. */
+const WARM_UP = '"preflight~'
+
+type Written = Pick<LastWrite, 'at' | 'key' | 'update' | 'condition' | 'values'> & { refused?: boolean }
+
+/** DynamoDB as the authorizers see it: calls are counted, the last write is kept, and it fails when it is told to. */
+export class BreakableDynamoDb {
+  readonly #engine: string
+  readonly #changed: () => void
+  readonly #prefixes = new Map<string, Prefixes extends ReadonlyMap<string, infer One> ? One : never>()
+  #proxy: CountingProxy | undefined
+  #url: string | undefined
+  #state = 0
+  #config = 0
+  #write: Written | undefined
+
+  constructor(engine: string, changed: () => void) {
+    this.#engine = engine
+    this.#changed = changed
+  }
+
+  /** Its own, once it listens. */
+  get endpoint(): string {
+    return this.#url ?? this.#engine
+  }
+
+  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'trouble' | 'slowMs' | 'write'> {
+    return {
+      stateCalls: this.#state,
+      configCalls: this.#config,
+      trouble: (this.#proxy?.trouble ?? 'none') as Trouble,
+      slowMs: this.#proxy?.slowMs ?? 0,
+      write: this.#write ? this.#inWords(this.#write) : null,
+    }
+  }
+
+  async listen(): Promise<void> {
+    if (this.#proxy) return
+    const proxy = new CountingProxy(this.#engine, (call) => this.#called(call))
+    this.#url = await proxy.listen()
+    this.#proxy = proxy
+  }
+
+  break(trouble: Trouble, slowMs: number): void {
+    if (!this.#proxy) return
+    this.#proxy.trouble = trouble
+    this.#proxy.slowMs = slowMs
+    this.#changed()
+  }
+
+  /** Learns the policies of a caller whose writes may come. */
+  know(prefixes: Prefixes): void {
+    if (this.#prefixes.size > MOST_PREFIXES) this.#prefixes.clear()
+    for (const [prefix, one] of prefixes) this.#prefixes.set(prefix, one)
+  }
+
+  async close(): Promise<void> {
+    await this.#proxy?.close()
+  }
+
+  #called({ operation, table, body }: Call): ((statusCode: number) => void) | undefined {
+    if (body.includes(WARM_UP)) return undefined
+    if (table === TABLES.state) this.#state++
+    else this.#config++
+    this.#changed()
+    if (operation !== 'UpdateItem' || table !== TABLES.state) return undefined
+    const write = writtenIn(body)
+    if (!write) return undefined
+    this.#write = write
+    return (statusCode) => {
+      write.refused = statusCode !== 200
+      this.#changed()
+    }
+  }
+
+  #inWords(write: Written): LastWrite {
+    return {
+      ...write,
+      changes: changesInWords(write.update, write.values, this.#prefixes),
+      conditions: conditionsInWords(write.condition, write.values, this.#prefixes),
+    }
+  }
+}
+
+function writtenIn(body: string): Written | undefined {
+  const { Key, UpdateExpression, ConditionExpression, ExpressionAttributeValues } = JSON.parse(body) as {
+    readonly Key?: Readonly<Record<string, AttributeValue>>
+    readonly UpdateExpression?: string
+    readonly ConditionExpression?: string
+    readonly ExpressionAttributeValues?: Readonly<Record<string, AttributeValue>>
+  }
+  if (UpdateExpression === undefined) return undefined
+  return {
+    at: Date.now(),
+    key: valueText(Key?.pk),
+    update: UpdateExpression,
+    condition: ConditionExpression ?? '',
+    values: Object.fromEntries(
+      Object.entries(ExpressionAttributeValues ?? {}).map(([name, value]) => [name, valueText(value)]),
+    ),
+  }
+}

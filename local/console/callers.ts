@@ -1,0 +1,56 @@
+import { GetItemCommand } from '@aws-sdk/client-dynamodb'
+import { Session } from '../../cli/command'
+import { clientKey } from '../../lambda/config-table/items/config-items'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import type { Caller, Look } from '../../pages/console/protocol'
+import { TABLES } from '../dynamodb'
+import { keysOf } from '../seed'
+import { quietIo } from './commands'
+import type { ConsoleOptions } from './console-options'
+import type { Prefixes } from './item-text'
+import { lookAt } from './look'
+
+/** Whom requests of this process without a key come from. */
+const HERE = 'ip:127.0.0.1'
+
+/** Who can be chosen on the page, and how each stands. */
+export interface Callers {
+  readonly all: readonly Caller[]
+  /** The subject by which a caller is known to commands. */
+  subjectOf(apiKey: string | null): Promise<string>
+  /** @throws UserError where the caller cannot be told. */
+  look(apiKey: string | null): Promise<Look>
+}
+
+/** @param know is told of the policies of every caller that is looked at. */
+export function createCallers(
+  { tiers, keyHeader, client, engine, env }: ConsoleOptions,
+  know: (prefixes: Prefixes) => void,
+): Callers {
+  const keys = keyHeader === null ? [] : keysOf(tiers)
+  const subjectOf = async (apiKey: string | null) => {
+    if (apiKey === null || keyHeader === null) return HERE
+    const { pk, sk } = clientKey(hashApiKey(apiKey))
+    const { Item } = await client.send(
+      new GetItemCommand({ TableName: TABLES.config, Key: { pk: { S: pk }, sk: { S: sk } } }),
+    )
+    return Item?.id?.S === undefined ? HERE : `client:${Item.id.S}`
+  }
+  return {
+    all: [
+      { label: 'nobody: no key', apiKey: null },
+      ...keys.map(({ apiKey, tier }) => ({ label: `${apiKey} (tier ${tier})`, apiKey })),
+    ],
+    subjectOf,
+    async look(apiKey) {
+      const session = new Session(quietIo(env).io, '')
+      try {
+        const { look, prefixes } = await lookAt(session, client, engine, await subjectOf(apiKey))
+        know(prefixes)
+        return look
+      } finally {
+        session.close()
+      }
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { Io } from '../../cli/terminal/io'
+import type { Sample } from '../../pages/console/protocol'
+import type { TiersFile } from '../../provisioning/tiers-file'
+import type { BackendCalls } from '../gateway/backend-calls'
+
+/** What the console knows of the gateway that it belongs to. */
+export interface ConsoleOptions {
+  /** Of DynamoDB. */
+  readonly engine: string
+  readonly client: DynamoDBClient
+  readonly env: Io['env']
+  readonly tiers: TiersFile
+  /** The header of an API key; `null` where the tiers read none. */
+  readonly keyHeader: string | null
+  readonly api: 'rest' | 'http'
+  readonly samples: readonly Sample[]
+  readonly instances: number
+  readonly calls: BackendCalls
+  /** Replaces the authorizer instances by new ones, which have `endpoint` and the tiers in force. */
+  readonly replaceInstances: () => Promise<void>
+  readonly port: () => number
+}

@@ -1,0 +1,132 @@
+import { isLoopback } from '../../cli/tables/local-engine'
+import type { Hello, LastAnswer, Standing } from '../../pages/console/protocol'
+import type { Decided } from '../gateway/gateway'
+import { BreakableDynamoDb } from './breakable-dynamodb'
+import { createCallers } from './callers'
+import type { ConsoleOptions } from './console-options'
+import { endpointsOf } from './endpoints'
+import { EventStreams } from './event-stream'
+import { Firing } from './firing'
+import type { Endpoint } from './pages'
+import { Record } from './record'
+import { TierChanges } from './tier-changes'
+
+/** What the page can ask of this process, and what it is told. */
+export interface Console {
+  /** DynamoDB as the authorizer instances see it: once the page is used, with what counts and fails before it. */
+  readonly dynamodb: string
+  /** Whether the page is used. */
+  readonly isWatched: boolean
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+  decided(decided: Decided): void
+  /** Notes an event of an authorizer's log. */
+  logged(event: string): void
+  /** Ends the streams and what is being sent, and waits for nobody. */
+  stop(): void
+  /** Ends the rest, once no request is under way. */
+  close(): Promise<void>
+}
+
+/** At most so often a page is told what has changed. */
+const TELL_EVERY_MS = 150
+
+/** The console behind its page. Nothing of it runs, and nothing stands before DynamoDB, until the page is opened. */
+export function createConsole(options: ConsoleOptions): Console {
+  const { engine, calls } = options
+  const isLocal = isLoopback(engine) && engine.startsWith('http:')
+  const record = new Record(Date.now)
+  const dynamodb = new BreakableDynamoDb(engine, () => changed())
+  const callers = createCallers(options, (prefixes) => dynamodb.know(prefixes))
+  const changes = new TierChanges({ ...options, changed: () => changed() })
+  let last: LastAnswer | null = null
+  let isChanged = false
+  let timer: NodeJS.Timeout | undefined
+  let watching: Promise<void> | undefined
+
+  const standing = (): Standing => ({
+    now: Date.now(),
+    ...record.counts,
+    backendCalls: calls.toJSON().total,
+    ...dynamodb.standing,
+    instances: options.instances,
+    circuitsOpen: record.circuitsOpen,
+    firing: firing.shot,
+    change: changes.last,
+    last,
+  })
+  const hello = (): Hello => {
+    record.takeNew() // which are in it
+    return {
+      samples: options.samples,
+      callers: callers.all,
+      keyHeader: options.keyHeader,
+      api: options.api,
+      url: `http://localhost:${options.port()}`,
+      isLocal,
+      dots: record.dots,
+      standing: standing(),
+    }
+  }
+  const streams = new EventStreams(hello)
+  const tell = () => {
+    timer = undefined
+    if (!isChanged || streams.size === 0) return
+    isChanged = false
+    const dots = record.takeNew()
+    if (dots.length > 0) streams.send('dots', dots)
+    streams.send('standing', standing())
+  }
+  const changed = () => {
+    isChanged = true
+    if (streams.size > 0) timer ??= setTimeout(tell, TELL_EVERY_MS)
+  }
+  const firing = new Firing({
+    port: options.port,
+    keyHeader: options.keyHeader,
+    targetOf: (route) => options.samples.find((one) => one.route === route)!.target,
+    answered: (answer) => {
+      last = answer
+      changed()
+    },
+    changed,
+    clock: Date.now,
+    random: Math.random,
+  })
+  const watch = () => {
+    if (!isLocal) return Promise.resolve()
+    watching ??= (async () => {
+      await dynamodb.listen()
+      record.beginWatching()
+      await options.replaceInstances()
+      changed()
+    })().catch((error) => {
+      watching = undefined
+      throw error
+    })
+    return watching
+  }
+
+  return {
+    get dynamodb() {
+      return dynamodb.endpoint
+    },
+    get isWatched() {
+      return watching !== undefined
+    },
+    endpoints: endpointsOf({ streams, firing, dynamodb, callers, changes, options, isLocal, watch, changed }),
+    decided(one) {
+      record.decided(one)
+      changed()
+    },
+    logged(event) {
+      record.logged(event)
+      changed()
+    },
+    stop() {
+      clearTimeout(timer)
+      firing.close()
+      streams.close()
+    },
+    close: () => dynamodb.close(),
+  }
+}

@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http'
+
+/** Pages that are open at once. */
+const MOST_STREAMS = 16
+const HEARTBEAT_MS = 15_000
+
+/**
+ * Server-sent events to every open page. A page that reads too slowly misses events instead of filling the memory, and
+ * is told everything anew when it has caught up.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export class EventStreams {
+  readonly #streams = new Map<ServerResponse, { isFull: boolean }>()
+  readonly #whole: () => object
+  #heartbeat: NodeJS.Timeout | undefined
+
+  /** @param whole what a page is told first, as the event `hello`. */
+  constructor(whole: () => object) {
+    this.#whole = whole
+  }
+
+  get size(): number {
+    return this.#streams.size
+  }
+
+  /** @returns whether there was room for one more. */
+  open(response: ServerResponse, headers: Readonly<Record<string, string>>): boolean {
+    if (this.#streams.size >= MOST_STREAMS) return false
+    response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' })
+    this.#streams.set(response, { isFull: false })
+    response.once('close', () => this.#streams.delete(response))
+    response.on('drain', () => {
+      const stream = this.#streams.get(response)
+      if (!stream?.isFull) return
+      stream.isFull = false
+      this.#write(response, 'hello', this.#whole())
+    })
+    this.#heartbeat ??= setInterval(() => {
+      for (const [open, { isFull }] of this.#streams) if (!isFull) open.write(':\n\n')
+    }, HEARTBEAT_MS).unref()
+    this.#write(response, 'hello', this.#whole())
+    return true
+  }
+
+  send(event: string, data: unknown): void {
+    for (const response of this.#streams.keys()) this.#write(response, event, data)
+  }
+
+  /** Ends all streams, and does not wait for their readers. */
+  close(): void {
+    clearInterval(this.#heartbeat)
+    for (const response of this.#streams.keys()) {
+      response.end()
+      response.socket?.destroySoon()
+    }
+    this.#streams.clear()
+  }
+
+  #write(response: ServerResponse, event: string, data: unknown): void {
+    const stream = this.#streams.get(response)
+    if (!stream || stream.isFull) return
+    stream.isFull = !response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+  }
+}

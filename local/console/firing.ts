@@ -1,0 +1,145 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+import type { LastAnswer, Pace, Shot } from '../../pages/console/protocol'
+
+export const MOST_REQUESTS = 1000
+export const FEWEST_PER_SECOND = 0.2
+export const MOST_PER_SECOND = 200
+/** Requests under way at once; those whose turn comes while there are so many are left out. */
+const MOST_UNDER_WAY = 64
+const MOST_BODY = 4000
+/** After the last page is gone, and for a page that was forgotten. */
+const LONGEST_MS = 10 * 60_000
+
+/** Where requests go, and what is said of them. */
+export interface Range {
+  readonly port: () => number
+  readonly keyHeader: string | null
+  /** Its method and target. */
+  readonly targetOf: (route: string) => string
+  readonly answered: (answer: LastAnswer) => void
+  readonly changed: () => void
+  readonly clock: () => number
+  readonly random: () => number
+}
+
+/** Sends requests to the gateway itself, over HTTP, as any client would. */
+export class Firing {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_UNDER_WAY })
+  readonly #range: Range
+  #shot: Shot | undefined
+  #timer: NodeJS.Timeout | undefined
+  #underWay = 0
+  #left = 0
+
+  constructor(range: Range) {
+    this.#range = range
+  }
+
+  /** What is being sent, or `null`. */
+  get shot(): Shot | null {
+    return this.#shot ?? null
+  }
+
+  /** Ends what was being sent, and begins this. */
+  start(shot: Shot): void {
+    this.stop()
+    this.#shot = shot
+    const { pace } = shot
+    if (pace.kind === 'burst') {
+      this.#left = pace.requests
+      for (let i = 0; i < Math.min(MOST_UNDER_WAY, pace.requests); i++) this.#nextOfBurst(shot)
+    } else this.#rate(shot, pace, this.#range.clock())
+    this.#range.changed()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    if (this.#shot === undefined) return
+    this.#shot = undefined
+    this.#left = 0
+    this.#range.changed()
+  }
+
+  close(): void {
+    this.stop()
+    this.#agent.destroy()
+  }
+
+  #nextOfBurst(shot: Shot): void {
+    if (this.#shot !== shot) return
+    if (this.#left === 0) {
+      if (this.#underWay === 0) this.stop()
+      return
+    }
+    this.#left--
+    this.#send(shot, () => this.#nextOfBurst(shot))
+  }
+
+  #rate(shot: Shot, pace: Exclude<Pace, { kind: 'burst' }>, began: number): void {
+    let due = began
+    const beat = () => {
+      if (this.#shot !== shot) return
+      const now = this.#range.clock()
+      if (now - began > LONGEST_MS) return this.stop()
+      if (due < now - 1000) due = now // a machine that slept does not make up for it
+      for (; due <= now; due += gapMs(pace, this.#range.random))
+        if (this.#underWay < MOST_UNDER_WAY) this.#send(shot, () => {})
+      this.#timer = setTimeout(beat, Math.max(1, due - this.#range.clock()))
+    }
+    beat()
+  }
+
+  #send({ route, apiKey }: Shot, done: () => void): void {
+    const { port, keyHeader, targetOf, answered, clock } = this.#range
+    const method = route.split(' ')[0]!
+    this.#underWay++
+    let isOver = false
+    const over = () => {
+      if (isOver) return
+      isOver = true
+      this.#underWay--
+      done()
+    }
+    const asked = request(
+      {
+        host: '127.0.0.1',
+        port: port(),
+        method,
+        path: targetOf(route),
+        agent: this.#agent,
+        headers: { 'User-Agent': 'sluice-console', ...(apiKey !== null && keyHeader && { [keyHeader]: apiKey }) },
+      },
+      (answer) => {
+        bodyOf(answer).then(
+          (body) => {
+            const { rawHeaders } = answer
+            const headers = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []))
+            answered({
+              at: clock(),
+              request: `${method} ${targetOf(route)}`,
+              status: answer.statusCode!,
+              headers,
+              body,
+            })
+            over()
+          },
+          () => over(),
+        )
+      },
+    )
+    asked.once('error', over)
+    asked.end()
+  }
+}
+
+/** The time to the next request, in milliseconds. */
+export function gapMs({ kind, perSecond }: Exclude<Pace, { kind: 'burst' }>, random: () => number): number {
+  const mean = 1000 / perSecond
+  return kind === 'steady' ? mean : -Math.log(1 - random()) * mean
+}
+
+async function bodyOf(answer: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of answer) if (text.length < MOST_BODY) text += chunk
+  return text.slice(0, MOST_BODY)
+}

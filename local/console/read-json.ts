@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { askForBody } from '../gateway/send'
+
+const MOST_BYTES = 512 * 1024
+
+/** What is wrong with what a page sent, and in which field. */
+export class WrongField extends Error {
+  constructor(
+    readonly field: string,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** The object that a request carries. @throws WrongField where it is none, or too long. */
+export async function readJson(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+): Promise<Readonly<Record<string, unknown>>> {
+  askForBody(incoming, response)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming) {
+    bytes += (chunk as Buffer).length
+    if (bytes <= MOST_BYTES) chunks.push(chunk as Buffer)
+  }
+  if (bytes > MOST_BYTES) throw new WrongField('', `the body must have at most ${MOST_BYTES} bytes, got ${bytes}`)
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    throw new WrongField('', 'the body must be JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WrongField('', 'the body must be a JSON object')
+  return value as Readonly<Record<string, unknown>>
+}
+
+/** A number of a page's form. @throws WrongField */
+export function numberIn(
+  value: unknown,
+  field: string,
+  { from, to, whole = false }: { readonly from: number; readonly to: number; readonly whole?: boolean },
+): number {
+  const isRight = typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
+  if (isRight) return value
+  throw new WrongField(
+    field,
+    `must be a ${whole ? 'whole ' : ''}number from ${from} to ${to}, got ${JSON.stringify(value) ?? 'nothing'}`,
+  )
+}
+
+/** One of some texts. @throws WrongField */
+export function oneOf<T extends string>(value: unknown, field: string, all: readonly T[]): T {
+  if (all.includes(value as T)) return value as T
+  throw new WrongField(field, `must be one of ${all.join(', ')}, got ${JSON.stringify(value) ?? 'nothing'}`)
+}
+
+/** A text that may be sent as a header, or nothing. @throws WrongField */
+export function apiKeyIn(value: unknown): string | null {
+  if (value === null) return null
+  if (typeof value === 'string' && /^[!-~]{1,256}$/.test(value)) return value
+  throw new WrongField('apiKey', 'must be 1 to 256 printable characters without spaces')
+}

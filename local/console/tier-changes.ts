@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { failureOf } from '../../cli/exit'
+import { parseTiers, toYaml } from '../../cli/tiers/tiers-yaml'
+import { ConfigError } from '../../limiter/errors'
+import type { TierChange } from '../../pages/console/protocol'
+import { checkTiersFile, type TiersFile } from '../../provisioning/tiers-file'
+import { command } from './commands'
+import type { ConsoleOptions } from './console-options'
+import { WrongField } from './read-json'
+
+interface ChangeOptions extends Pick<ConsoleOptions, 'engine' | 'env' | 'replaceInstances'> {
+  readonly changed: () => void
+}
+
+type Policy = Readonly<Record<string, unknown>> & { readonly name?: string }
+/** New numbers of a tier's policies, by name. */
+export type Limits = Readonly<Record<string, { readonly limit: unknown; readonly window?: unknown }>>
+
+/** Tiers as they are in the table, and changes of them by `sluice tiers apply`. */
+export class TierChanges {
+  last: TierChange | null = null
+  readonly #options: ChangeOptions
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ChangeOptions) {
+    this.#options = options
+  }
+
+  /** What `sluice tiers export` prints. */
+  async read(): Promise<{ readonly file: TiersFile; readonly yaml: string }> {
+    const { engine, env } = this.#options
+    const { code, out, err } = await command(['tiers', 'export', '--json'], engine, env)
+    if (code !== 0) throw new Error(err)
+    const file = JSON.parse(out) as TiersFile
+    const { exported: _, ...shown } = file
+    return { file, yaml: toYaml(shown as TiersFile) }
+  }
+
+  /**
+   * Replaces all tiers, routes and settings.
+   *
+   * @param before what the text was made of, so that somebody else's edit since is noticed.
+   * @throws WrongField with all that is wrong; nothing is written then.
+   */
+  applyYaml(yaml: string, before: unknown): Promise<void> {
+    let file: TiersFile
+    try {
+      file = parseTiers(yaml, 'the tiers')
+    } catch (error) {
+      throw new WrongField('yaml', failureOf(error).message)
+    }
+    return this.#apply({ ...file, ...(isTexts(before) && { exported: before }) }, 'yaml')
+  }
+
+  /** Changes numbers of one tier. @throws WrongField beside the first number that is wrong. */
+  async applyLimits(tier: string, limits: Limits): Promise<void> {
+    const { file } = await this.read()
+    const was = (file.tiers as Readonly<Record<string, { readonly policies?: readonly Policy[] }>>)[tier]
+    if (!was) throw new WrongField('tier', `there is no tier ${JSON.stringify(tier)}`)
+    const policies = (was.policies ?? []).map((policy) => {
+      const given = Object.hasOwn(limits, policy.name ?? '') ? limits[policy.name!] : undefined
+      return given
+        ? { ...policy, limit: given.limit, ...(given.window !== undefined && { window: given.window }) }
+        : policy
+    })
+    const next = { ...file, tiers: { ...file.tiers, [tier]: { ...was, policies } } }
+    try {
+      checkTiersFile(next, 'the tiers')
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      throw wrongFieldOf(error.issues)
+    }
+    await this.#apply(next as TiersFile, 'tier')
+  }
+
+  /** Tries again to have the last change in force, after DynamoDB was away. */
+  async retry(): Promise<void> {
+    if (this.last?.state === 'applying') await this.#inForce(this.last.at, this.last.message)
+  }
+
+  #apply(file: TiersFile, field: string): Promise<void> {
+    const applied = this.#queue.then(() => this.#write(file, field))
+    this.#queue = applied.catch(() => {})
+    return applied
+  }
+
+  async #write(file: TiersFile, field: string): Promise<void> {
+    const { engine, env } = this.#options
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'))
+    const path = join(folder, 'tiers.yaml')
+    try {
+      writeFileSync(path, toYaml(file))
+      const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine, env)
+      const said = (text: string) => text.replaceAll(path, 'the tiers')
+      if (code !== 0) throw new WrongField(field, said(err))
+      const message = out.split('\n').at(-1)!
+      const at = Date.now()
+      this.#tell({ at, state: 'applying', message: said(message) })
+      void this.#inForce(at, said(message))
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+
+  /** As after a deployment, no instance is left that has read the tables before. */
+  async #inForce(at: number, message: string): Promise<void> {
+    try {
+      await this.#options.replaceInstances()
+      if (this.last?.at === at) this.#tell({ at, state: 'in-force', inForceAt: Date.now(), message })
+    } catch (error) {
+      const why = failureOf(error).message.split('\n')[0]
+      if (this.last?.at === at)
+        this.#tell({
+          at,
+          state: 'applying',
+          message: `${message.split('; new')[0]}; new instances did not start: ${why}`,
+        })
+    }
+  }
+
+  #tell(change: TierChange): void {
+    this.last = change
+    this.#options.changed()
+  }
+}
+
+/** `limit must be …, got 0 (tier "free", policy "per-minute")` stands beside that policy's limit. */
+function wrongFieldOf(issues: readonly string[]): WrongField {
+  const [issue = 'invalid'] = issues
+  const policy = /policy "([^"]+)"/.exec(issue)?.[1]
+  const field = /^"?(limit|window)\b/.exec(issue)?.[1] ?? (/\bwindow\b/.test(issue) ? 'window' : 'limit')
+  return new WrongField(policy === undefined ? 'tier' : `${field} ${policy}`, issue)
+}
+
+const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string')

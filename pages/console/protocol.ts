@@ -1,0 +1,152 @@
+/** What the console's page and the local gateway tell each other. Times are epoch milliseconds of the gateway. */
+
+/** What came of a request. `error` is 5xx; `other` any further status. */
+export type Outcome = 'allowed' | 'denied' | 'unauthorized' | 'error' | 'other'
+
+export const OUTCOMES = ['allowed', 'denied', 'unauthorized', 'error', 'other'] as const satisfies readonly Outcome[]
+
+/** One request: when it was answered, the index of its outcome, and 1 where it was decided without the table. */
+export type Dot = readonly [at: number, outcome: number, degraded: 0 | 1]
+
+/** A request that the gateway sends; a page chooses among these. */
+export interface Sample {
+  /** `GET /hello`. */
+  readonly route: string
+  /** With its query, as it is sent. */
+  readonly target: string
+  /** What it costs, in words. */
+  readonly cost: string
+}
+
+/** A caller that a page can choose. */
+export interface Caller {
+  readonly label: string
+  /** `null` without a key. */
+  readonly apiKey: string | null
+}
+
+/** How requests are sent. */
+export type Pace =
+  | { readonly kind: 'burst'; readonly requests: number }
+  /** Until it is stopped, at even distances or at random ones with this mean. */
+  | { readonly kind: 'steady' | 'poisson'; readonly perSecond: number }
+
+export interface Shot {
+  readonly route: string
+  /** `null` for nobody's. */
+  readonly apiKey: string | null
+  readonly pace: Pace
+}
+
+export type Trouble = 'none' | 'slow' | 'throttled' | 'down'
+
+/** What does not depend on the caller. */
+export interface Standing {
+  readonly now: number
+  /** Since the gateway was started. */
+  readonly requests: number
+  readonly allowed: number
+  readonly denied: number
+  readonly degraded: number
+  readonly backendCalls: number
+  /** Since the console is used, to the table of counters; those to the table of tiers are apart. */
+  readonly stateCalls: number
+  readonly configCalls: number
+  /** Allowed requests since the console is used. */
+  readonly allowedWatched: number
+  readonly trouble: Trouble
+  readonly slowMs: number
+  /** Authorizer instances whose circuit breaker is open, of so many. */
+  readonly circuitsOpen: number
+  readonly instances: number
+  /** What is being sent, or `null`. */
+  readonly firing: Shot | null
+  /** The change of tiers that was last asked for. */
+  readonly change: TierChange | null
+  readonly last: LastAnswer | null
+  readonly write: LastWrite | null
+}
+
+export interface TierChange {
+  readonly at: number
+  readonly state: 'applying' | 'in-force' | 'failed'
+  /** When all authorizers had it. */
+  readonly inForceAt?: number
+  readonly message: string
+}
+
+export interface LastAnswer {
+  readonly at: number
+  /** `GET /hello`. */
+  readonly request: string
+  readonly status: number
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+/** An `UpdateItem` as an authorizer sent it. */
+export interface LastWrite {
+  readonly at: number
+  readonly key: string
+  readonly update: string
+  readonly condition: string
+  readonly values: Readonly<Record<string, string>>
+  /** `undefined` while it is not answered, or never was. */
+  readonly refused?: boolean
+  readonly changes: readonly string[]
+  readonly conditions: readonly string[]
+}
+
+/** The first event of a stream. */
+export interface Hello {
+  readonly samples: readonly Sample[]
+  readonly callers: readonly Caller[]
+  /** The header of an API key; `null` where the tiers read none. */
+  readonly keyHeader: string | null
+  readonly api: 'rest' | 'http'
+  readonly url: string
+  /** Whether DynamoDB is on this machine, so that a page may change and break it. */
+  readonly isLocal: boolean
+  readonly dots: readonly Dot[]
+  readonly standing: Standing
+}
+
+/** A policy of a caller and how it stands. */
+export interface Gauge {
+  readonly policy: string
+  readonly route: string | null
+  readonly counts: string | null
+  readonly algorithm: string
+  readonly limit: number
+  /** Of a caller who has sent nothing. */
+  readonly whole: number
+  readonly window: string
+  readonly remaining: number
+  /** Milliseconds; `null` where nothing is missing. */
+  readonly nextUnitMs: number | null
+  readonly wholeMs: number
+  /** What will remain, if nothing is sent: milliseconds from now, and units. */
+  readonly forecast: readonly (readonly [inMs: number, remaining: number])[]
+}
+
+export interface Attribute {
+  readonly name: string
+  readonly value: string
+  readonly meaning: string
+}
+
+/** A caller as the tables know them. */
+export interface Look {
+  /** `client:demo-free`, `ip:127.0.0.1`. */
+  readonly subject: string
+  readonly tier: string | null
+  readonly blocked: boolean
+  readonly gauges: readonly Gauge[]
+  readonly items: readonly { readonly key: string; readonly bytes: number; readonly attributes: readonly Attribute[] }[]
+}
+
+/** Why nothing was done, beside the field that is wrong. */
+export interface Wrong {
+  readonly field: string
+  readonly message: string
+}
