@@ -21,6 +21,7 @@ export class BreakableDynamoDb {
   #url: string | undefined
   #state = 0
   #config = 0
+  #failed = 0
   #write: Written | undefined
 
   constructor(engine: string, changed: () => void) {
@@ -33,10 +34,11 @@ export class BreakableDynamoDb {
     return this.#url ?? this.#engine
   }
 
-  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'trouble' | 'slowMs' | 'write'> {
+  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'failedCalls' | 'trouble' | 'slowMs' | 'write'> {
     return {
       stateCalls: this.#state,
       configCalls: this.#config,
+      failedCalls: this.#failed,
       trouble: (this.#proxy?.trouble ?? 'none') as Trouble,
       slowMs: this.#proxy?.slowMs ?? 0,
       write: this.#write ? this.#inWords(this.#write) : null,
@@ -69,7 +71,8 @@ export class BreakableDynamoDb {
 
   #called({ operation, table, body }: Call): ((statusCode: number) => void) | undefined {
     if (body.includes(WARM_UP)) return undefined
-    if (table === TABLES.state) this.#state++
+    if (this.#proxy?.trouble === 'down' || this.#proxy?.trouble === 'throttled') this.#failed++
+    else if (table === TABLES.state) this.#state++
     else this.#config++
     this.#changed()
     if (operation !== 'UpdateItem' || table !== TABLES.state) return undefined

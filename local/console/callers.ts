@@ -38,7 +38,7 @@ export function createCallers(
   }
   return {
     all: [
-      { label: 'nobody: no key', apiKey: null },
+      { label: 'anonymous (no key)', apiKey: null },
       ...keys.map(({ apiKey, tier }) => ({ label: `${apiKey} (tier ${tier})`, apiKey })),
     ],
     subjectOf,

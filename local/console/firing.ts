@@ -133,7 +133,7 @@ export class Firing {
 }
 
 /** The time to the next request, in milliseconds. */
-export function gapMs({ kind, perSecond }: Exclude<Pace, { kind: 'burst' }>, random: () => number): number {
+function gapMs({ kind, perSecond }: Exclude<Pace, { kind: 'burst' }>, random: () => number): number {
   const mean = 1000 / perSecond
   return kind === 'steady' ? mean : -Math.log(1 - random()) * mean
 }

@@ -95,6 +95,9 @@ export function conditionsInWords(
   )
 }
 
+/** A write that carries what was admitted without DynamoDB has no limit: it is this, less what is in use. */
+const UNLIMITED = 1e14
+
 function clauseInWords(clause: string, values: Readonly<Record<string, string>>, prefixes: Prefixes): string {
   if (clause.startsWith('(')) {
     const inner = clause.slice(1, -1)
@@ -116,7 +119,7 @@ function clauseInWords(clause: string, values: Readonly<Record<string, string>>,
   if (!compared) return filledIn(clause, values)
   const [, not, name, sign, right] = compared
   const about = subjectText(name!, prefixes)
-  const number = value(right!)
+  const number = Number(value(right!)) > UNLIMITED ? 'any number' : value(right!)
   if (not) return `${about} is ${sign === '>' ? 'at most' : 'at least'} ${number}, or not there`
   const words: Readonly<Record<string, string>> = { '<=': 'at most', '>=': 'at least', '=': 'exactly', '<>': 'not' }
   return `${about} is ${words[sign!] ?? sign} ${number}`

@@ -62,7 +62,7 @@ async function rawItem(client: DynamoDBClient, pk: string): Promise<Record<strin
 }
 
 /** A policy now, and what its own algorithm says of the time to come. */
-export function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number): Gauge {
+function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number): Gauge {
   const fields = fieldsOf(item, compiled)!
   const { counter, costName, limit, written } = compiled
   const at = (ms: number) => Math.floor(counter.step(fields, 0, now + ms).verdict.remaining)

@@ -1,4 +1,6 @@
 import '../shared/theme.css'
+import './console.css'
 import { render } from 'preact'
+import { App } from './app'
 
-render(<h1>Sluice: the console</h1>, document.getElementById('app')!)
+render(<App />, document.getElementById('app')!)

@@ -52,6 +52,8 @@ export interface Standing {
   /** Since the console is used, to the table of counters; those to the table of tiers are apart. */
   readonly stateCalls: number
   readonly configCalls: number
+  /** Calls while DynamoDB was away or throttling, which are in neither. */
+  readonly failedCalls: number
   /** Allowed requests since the console is used. */
   readonly allowedWatched: number
   readonly trouble: Trouble
@@ -129,7 +131,7 @@ export interface Gauge {
   readonly forecast: readonly (readonly [inMs: number, remaining: number])[]
 }
 
-export interface Attribute {
+interface Attribute {
   readonly name: string
   readonly value: string
   readonly meaning: string

@@ -1,0 +1,99 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Answer } from './answer'
+import { Break } from './break'
+import { Change } from './change'
+import { Counters } from './counters'
+import { Fire } from './fire'
+import { Gauges } from './gauges'
+import { Inside } from './inside'
+import type { Look } from './protocol'
+import { type Known, type Looked, post, useStream } from './stream'
+import { Timeline } from './timeline'
+import { Why } from './why'
+
+/** A look at a caller is taken at most so often. */
+const LOOK_EVERY_MS = 250
+const LOOK_AGAIN_MS = 1500
+
+export function App() {
+  const { known, isConnected } = useStream()
+  return (
+    <>
+      <header class="top">
+        <h1>Sluice: the console</h1>
+        {known && (
+          <p class="soft">
+            Real requests to <code>{known.hello.url}</code>, the authorizer that Lambda would run, a real DynamoDB
+            engine.
+          </p>
+        )}
+        <p class="status" role="status">
+          {isConnected ? '● connected' : known ? '○ the gateway is gone: trying again' : '○ connecting'}
+        </p>
+      </header>
+      {known && <Console known={known} />}
+    </>
+  )
+}
+
+function Console({ known }: { readonly known: Known }) {
+  const { hello, standing } = known
+  const [apiKey, setApiKey] = useState<string | null>(null)
+  const [route, setRoute] = useState(hello.samples[0]!.route)
+  const { looked, wrong, lookAgain } = useLook(apiKey, standing.requests)
+  return (
+    <main>
+      <div class="left">
+        <Fire known={known} apiKey={apiKey} setApiKey={setApiKey} route={route} setRoute={setRoute} />
+        <Break known={known} />
+      </div>
+      <div class="middle">
+        <Why last={standing.last} change={standing.change} />
+        <Gauges looked={looked} wrong={wrong} route={route} />
+        <Timeline known={known} />
+        <Counters standing={standing} />
+        <Answer last={standing.last} />
+        <Inside looked={looked} write={standing.write} aheadMs={known.aheadMs} />
+        <Change known={known} apiKey={apiKey} look={looked?.look} changed={lookAgain} />
+      </div>
+    </main>
+  )
+}
+
+/** How the caller stands, looked at anew when there were requests, and now and then. */
+function useLook(apiKey: string | null, requests: number) {
+  const [looked, setLooked] = useState<Looked>()
+  const [wrong, setWrong] = useState<string>()
+  const [asked, setAsked] = useState(0)
+  const state = useRef({ isAsking: false, again: false, apiKey })
+  state.current.apiKey = apiKey
+  const lookAgain = () => setAsked((n) => n + 1)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what it looks at again for
+  useEffect(() => {
+    const { current } = state
+    const ask = async () => {
+      if (current.isAsking) {
+        current.again = true
+        return
+      }
+      current.isAsking = true
+      do {
+        current.again = false
+        const of = current.apiKey
+        const { ok, wrong } = await post<Look>('look', { apiKey: of })
+        if (of === current.apiKey) {
+          setWrong(wrong?.message)
+          setLooked(ok && { look: ok, at: Date.now() })
+        } else current.again = true
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      } while (current.again)
+      current.isAsking = false
+    }
+    void ask()
+  }, [apiKey, requests, asked])
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === 'visible' && lookAgain(), LOOK_AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [])
+  return { looked, wrong, lookAgain }
+}

@@ -1,0 +1,35 @@
+import { Panel } from '../shared/panel'
+import type { Standing } from './protocol'
+
+/** The numbers that prove the point: one write for each allowed request, and none of the denied ones at the backend. */
+export function Counters({ standing }: { readonly standing: Standing }) {
+  const { requests, allowed, denied, degraded, backendCalls, stateCalls, configCalls, failedCalls, allowedWatched } =
+    standing
+  const perAllowed = allowedWatched === 0 ? '–' : (stateCalls / allowedWatched).toFixed(2)
+  const all: readonly (readonly [id: string, label: string, value: string | number, note: string])[] = [
+    ['requests', 'Requests', requests, 'since the gateway was started'],
+    ['allowed', 'Allowed', allowed, degraded > 0 ? `${degraded} decided without DynamoDB` : 'by the authorizer'],
+    ['denied', 'Denied', denied, 'before the backend'],
+    ['backend', 'Backend calls', backendCalls, 'denied requests never get there'],
+    [
+      'calls',
+      'DynamoDB calls',
+      stateCalls,
+      `for counting; ${configCalls} more for tiers and clients${failedCalls > 0 ? `, ${failedCalls} failed` : ''}`,
+    ],
+    ['per-allowed', 'Calls per allowed request', perAllowed, 'calls for denied ones included'],
+  ]
+  return (
+    <Panel id="counters" title="What it cost">
+      <dl class="counters">
+        {all.map(([id, label, value, note]) => (
+          <div key={id}>
+            <dt>{label}</dt>
+            <dd data-counter={id}>{typeof value === 'number' ? value.toLocaleString('en') : value}</dd>
+            <dd class="small soft">{note}</dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  )
+}

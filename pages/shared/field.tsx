@@ -1,0 +1,40 @@
+import type { ComponentChildren } from 'preact'
+
+interface FieldProps {
+  readonly id: string
+  readonly label: string
+  /** What is wrong with it. */
+  readonly wrong?: string | undefined
+  /** Gets what ties the input to its label and to what is wrong. */
+  readonly children: (attributes: {
+    readonly id: string
+    readonly 'aria-invalid': boolean
+    readonly 'aria-describedby': string | undefined
+  }) => ComponentChildren
+}
+
+/** An input with its label, and what is wrong with it beside it. */
+export function Field({ id, label, wrong, children }: FieldProps) {
+  const told = `${id}-wrong`
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        'aria-invalid': wrong !== undefined,
+        'aria-describedby': wrong === undefined ? undefined : told,
+      })}
+      <Wrong id={told} message={wrong} />
+    </div>
+  )
+}
+
+/** What is wrong, read out when it appears. */
+export function Wrong({ id, message }: { readonly id: string; readonly message: string | undefined }) {
+  if (message === undefined) return null
+  return (
+    <p class="wrong" id={id} role="alert">
+      {message}
+    </p>
+  )
+}

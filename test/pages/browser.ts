@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
+
+/** The machine's Chromium, which `CHROMIUM` may name; `undefined` where there is none, or `CHROMIUM` is `none`. */
+function chromiumPath(): string | undefined {
+  const { CHROMIUM, PATH = '' } = process.env
+  if (CHROMIUM === 'none') return undefined
+  const found = PATH.split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name)))
+  return [...(CHROMIUM ? [CHROMIUM] : []), ...found].find((path) => existsSync(path) && answers(path))
+}
+
+function answers(path: string): boolean {
+  try {
+    execFileSync(path, ['--version'], { stdio: 'ignore', timeout: 20_000 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const path = chromiumPath()
+
+/** A suite in a browser; skipped, and saying why, where there is none. */
+export const describeInBrowser = (name: string, suite: () => void): void =>
+  path === undefined
+    ? describe.skip(`${name} (no chromium here: install it, or name it with CHROMIUM)`, suite)
+    : describe(name, suite)
+
+export const openBrowser = (): Promise<Browser> =>
+  chromium.launch({ executablePath: path!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+
+/** The violations of accessibility rules on a page that are serious, or worse. */
+export async function seriousIn(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource())
+  const violations = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as readonly {
+    readonly id: string
+    readonly impact: string
+    readonly help: string
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+  }[]
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(
+      ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((one) => `${one.html} ${one.failureSummary}`).join(' | ')}`,
+    )
+}
+
+const axeSource = (): string => require('axe-core').source

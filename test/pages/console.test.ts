@@ -1,0 +1,221 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser, Page } from 'playwright-core'
+import { runDev } from '../../local/dev'
+import { describeInBrowser, openBrowser, seriousIn } from './browser'
+
+const TIERS = join(__dirname, '..', '..', 'tiers.yaml')
+const PATIENCE = { timeout: 30_000 }
+
+interface Tiers {
+  readonly file: {
+    readonly tiers: { readonly anonymous: { readonly policies: readonly { readonly limit: number }[] } }
+  }
+}
+
+/** Waits for a condition, and not for a time. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + PATIENCE.timeout; !(await holds()); await sleep(50))
+    if (Date.now() > end) throw new Error(`it did not come true: ${holds}`)
+}
+
+/** A gateway on any free port, and where it is. */
+async function startDev() {
+  const stop = new AbortController()
+  const notes: string[] = []
+  let ready: (url: string) => void
+  const url = new Promise<string>((resolve) => {
+    ready = resolve
+  })
+  const ended = runDev(
+    { tiers: TIERS, port: 0, dynamodbPort: 0, api: 'rest', instances: 2, quiet: true },
+    {
+      env: { SLUICE_DEADLINE_MS: '2000' }, // on a busy machine, too, a decision is made with the table
+      line: (text) => {
+        const [, found] = /^Sluice is listening on (\S+)/.exec(text) ?? []
+        if (found) ready(found)
+      },
+      note: (text) => notes.push(text),
+      stop: stop.signal,
+    },
+  )
+  return {
+    url: await Promise.race([url, ended.then(() => Promise.reject(new Error(notes.join('\n'))))]),
+    async stop() {
+      stop.abort()
+      await ended
+    },
+  }
+}
+
+describeInBrowser('the console in a browser', () => {
+  let dev: Awaited<ReturnType<typeof startDev>>
+  let browser: Browser
+  let page: Page
+  const errors: string[] = []
+
+  beforeAll(async () => {
+    ;[dev, browser] = await Promise.all([startDev(), openBrowser()])
+    page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+    page.setDefaultTimeout(PATIENCE.timeout)
+    page.on('pageerror', (error) => errors.push(error.message))
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !message.text().includes('422')) errors.push(message.text())
+    })
+    await page.goto(dev.url) // as somebody would who reads the first line of npm start
+    await page.getByRole('button', { name: 'Fire', exact: true }).waitFor()
+  }, 60_000)
+  afterAll(async () => {
+    await browser?.close()
+    await dev?.stop()
+  }, 30_000)
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const field = (name: string) => page.getByLabel(name, { exact: true })
+  const meter = (policy: string) => page.getByRole('meter', { name: `left of ${policy}` })
+  const counter = async (id: string) =>
+    Number((await page.locator(`[data-counter="${id}"]`).textContent())?.replace(',', ''))
+  const becomes = (selector: string) =>
+    page
+      .locator(selector)
+      .first()
+      .waitFor({ state: 'attached', ...PATIENCE })
+  const backend = async () =>
+    ((await (await fetch(`${dev.url}/_local/backend-calls`)).json()) as { readonly total: number }).total
+  const fire = async (requests: number) => {
+    const before = await counter('requests')
+    await field('How').selectOption('burst')
+    await field('Requests').fill(String(requests))
+    await button('Fire').click()
+    await until(async () => (await counter('requests')) >= before + requests)
+  }
+
+  it('is where a browser is led that asks for the root', () => {
+    expect(new URL(page.url()).pathname).toBe('/_local/')
+  })
+
+  it('fires a burst until 429: the gauge is at 0, and the backend has seen the allowed ones only', async () => {
+    await fire(25)
+    await becomes('.why[data-kind="denied"]')
+    await becomes('[data-policy="per-minute"][data-remaining="0"]')
+    expect(await meter('per-minute').getAttribute('aria-valuenow')).toBe('0')
+    expect(await page.locator('.why').textContent()).toMatch(/Denied with 429.*limit of 20 units/s)
+    const [reached, allowed] = [await backend(), await counter('allowed')]
+    expect(reached).toBe(allowed)
+    await fire(10)
+    expect(await backend()).toBe(reached)
+    expect(await counter('backend')).toBe(reached)
+    expect(await counter('denied')).toBeGreaterThanOrEqual(10)
+    expect(await page.locator('[data-lane="denied"]').getAttribute('data-count')).toBe(String(await counter('denied')))
+  })
+
+  it('explains the headers, the stored item and the last write', async () => {
+    expect(await page.locator('#answer').textContent()).toMatch(
+      /Policy per-minute: 0 units left; the request would pass/,
+    )
+    const inside = await page.locator('#inside').textContent()
+    expect(inside).toContain('units used in window number')
+    expect(inside).toContain('this very write was not applied before')
+    expect(inside).toMatch(/add 1 to \w+ \(per-minute: units in window \d+\)/)
+  })
+
+  it('says beside the field what is wrong, and changes nothing', async () => {
+    const requests = await counter('requests')
+    await field('Requests').fill('0')
+    await button('Fire').click()
+    await page.locator('#requests-wrong').waitFor()
+    expect(await page.locator('#requests-wrong').textContent()).toContain(
+      'must be a whole number from 1 to 1000, got 0',
+    )
+    expect(await field('Requests').getAttribute('aria-invalid')).toBe('true')
+    await field('Limits of tier').selectOption('anonymous')
+    await field('per-minute: limit').fill('-3')
+    await button('Apply limits').click()
+    await page.locator('#change-limit-per-minute-wrong').waitFor()
+    expect(await page.locator('#change-limit-per-minute-wrong').textContent()).toContain('got -3')
+    const tiers = (await (await fetch(`${dev.url}/_local/console/tiers`)).json()) as never as Tiers
+    expect(tiers.file.tiers.anonymous.policies[0]?.limit).toBe(20)
+    expect(await counter('requests')).toBe(requests)
+    expect(await page.locator('.why [data-change]').count()).toBe(0)
+  })
+
+  it('changes a tier, says when it is in force, and the next requests are held to it', async () => {
+    await field('per-minute: limit').fill('40')
+    await button('Apply limits').click()
+    await becomes('.why [data-change="in-force"]')
+    const allowed = await counter('allowed')
+    await fire(30)
+    expect((await counter('allowed')) - allowed).toBeGreaterThanOrEqual(20)
+    await becomes('[data-policy="per-minute"][data-remaining="0"]')
+    expect(await meter('per-minute').getAttribute('aria-valuemax')).toBe('40')
+  })
+
+  it('resets a caller, blocks it, and lets it in again', async () => {
+    await button('Reset all limits').click()
+    await becomes('[data-policy="per-minute"][data-remaining="40"]')
+    await button('Block').click()
+    await button('Unblock').waitFor(PATIENCE)
+    const denied = await counter('denied')
+    await fire(3)
+    expect(await counter('denied')).toBe(denied + 3)
+    await button('Unblock').click()
+    await button('Block').waitFor(PATIENCE)
+    const allowed = await counter('allowed')
+    await fire(1)
+    expect(await counter('allowed')).toBe(allowed + 1)
+  })
+
+  it('marks degraded decisions while DynamoDB is away, opens the circuit, and recovers', async () => {
+    const marked = async () => Number(await page.locator('[data-lane="degraded"]').getAttribute('data-count'))
+    expect(await marked()).toBe(0)
+    await page.getByRole('radio', { name: /^Away/ }).check()
+    await fire(30)
+    await becomes('.circuit:not([data-open="0"])')
+    const during = await marked()
+    expect(during).toBeGreaterThan(0)
+    await page.getByRole('radio', { name: /^Up/ }).check()
+    await field('How').selectOption('steady')
+    await field('Requests per second, 0.2 to 200').fill('5')
+    await button('Fire').click()
+    await becomes('.circuit[data-open="0"]')
+    await button('Stop').click()
+    const after = await marked()
+    await fire(5)
+    expect(await marked()).toBe(after)
+  })
+
+  it('refuses a request from a page of another origin', async () => {
+    const other = await browser.newPage()
+    await other.route('http://other.example/**', (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<title>other</title>' }),
+    )
+    await other.goto('http://other.example/')
+    const requests = await counter('requests')
+    const attempt = (type: string) =>
+      other.evaluate(
+        `fetch('${dev.url}/_local/console/fire', { method: 'POST', mode: ${type === 'text/plain' ? "'no-cors'" : "'cors'"},
+          headers: { 'Content-Type': '${type}' },
+          body: '{"route":"GET /hello","apiKey":null,"pace":{"kind":"burst","requests":5}}' })
+          .then((answer) => answer.type, () => 'refused')`,
+      )
+    expect(await attempt('application/json')).toBe('refused')
+    expect(['opaque', 'refused']).toContain(await attempt('text/plain'))
+    await fire(1)
+    expect(await counter('requests')).toBe(requests + 1)
+    await other.close()
+  })
+
+  it('has nothing that is seriously inaccessible, in light, in dark and on a narrow screen', async () => {
+    for (const [colorScheme, width] of [
+      ['light', 1280],
+      ['dark', 1280],
+      ['light', 400],
+    ] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 900 })
+      expect(await seriousIn(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    }
+    expect(errors).toEqual([])
+  })
+})
