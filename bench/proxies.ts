@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import type { CallCounts, Trouble } from '../local/console/counting-proxy'
 import { type Child, startChild } from './child'
 import type { ProxyQuestion } from './children/proxies'
-import type { CallCounts, Trouble } from '../local/console/counting-proxy'
 
 /** One proxy, seen from the bench. */
 export interface EngineProxy {

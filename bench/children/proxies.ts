@@ -1,5 +1,5 @@
-import { answerParent } from '../answer'
 import { CountingProxy, type Trouble } from '../../local/console/counting-proxy'
+import { answerParent } from '../answer'
 
 /** What the bench asks of this process. */
 export type ProxyQuestion =

@@ -6,6 +6,8 @@ import { changesInWords, conditionsInWords, type Prefixes, valueText } from './i
 
 /** Prefixes that are known of; callers with other policies come and go. */
 const MOST_PREFIXES = 2000
+/** Items of which the last write is kept. */
+const MOST_WRITES = 4
 
 /** What new instances decide before any request comes, under a key that says so: nobody's requests. */
 const WARM_UP = '"preflight~'
@@ -22,7 +24,8 @@ export class BreakableDynamoDb {
   #state = 0
   #config = 0
   #failed = 0
-  #write: Written | undefined
+  /** The last one of each item, the latest last. */
+  readonly #writes = new Map<string, Written>()
 
   constructor(engine: string, changed: () => void) {
     this.#engine = engine
@@ -34,14 +37,14 @@ export class BreakableDynamoDb {
     return this.#url ?? this.#engine
   }
 
-  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'failedCalls' | 'trouble' | 'slowMs' | 'write'> {
+  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'failedCalls' | 'trouble' | 'slowMs' | 'writes'> {
     return {
       stateCalls: this.#state,
       configCalls: this.#config,
       failedCalls: this.#failed,
       trouble: (this.#proxy?.trouble ?? 'none') as Trouble,
       slowMs: this.#proxy?.slowMs ?? 0,
-      write: this.#write ? this.#inWords(this.#write) : null,
+      writes: [...this.#writes.values()].reverse().map((write) => this.#inWords(write)),
     }
   }
 
@@ -78,7 +81,9 @@ export class BreakableDynamoDb {
     if (operation !== 'UpdateItem' || table !== TABLES.state) return undefined
     const write = writtenIn(body)
     if (!write) return undefined
-    this.#write = write
+    this.#writes.delete(write.key)
+    this.#writes.set(write.key, write)
+    if (this.#writes.size > MOST_WRITES) this.#writes.delete(this.#writes.keys().next().value!)
     return (statusCode) => {
       write.refused = statusCode !== 200
       this.#changed()

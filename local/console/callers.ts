@@ -46,8 +46,11 @@ export function createCallers(
       const session = new Session(quietIo(env).io, '')
       try {
         const { look, prefixes } = await lookAt(session, client, engine, await subjectOf(apiKey))
+        const everybody = await lookAt(session, client, engine, 'global')
         know(prefixes)
-        return look
+        know(everybody.prefixes)
+        const gauges = everybody.look.gauges.map((one) => ({ ...one, who: 'everybody' }))
+        return { ...look, gauges: [...look.gauges, ...gauges], items: [...look.items, ...everybody.look.items] }
       } finally {
         session.close()
       }

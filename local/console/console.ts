@@ -1,6 +1,6 @@
 import { isLoopback } from '../../cli/tables/local-engine'
 import type { Hello, LastAnswer, Standing } from '../../pages/console/protocol'
-import type { Decided } from '../gateway/gateway'
+import type { Decided } from '../gateway/decided'
 import { BreakableDynamoDb } from './breakable-dynamodb'
 import { createCallers } from './callers'
 import type { ConsoleOptions } from './console-options'

@@ -1,5 +1,5 @@
 import { type Dot, OUTCOMES, type Outcome } from '../../pages/console/protocol'
-import type { Decided } from '../gateway/gateway'
+import type { Decided } from '../gateway/decided'
 
 const KEEP_MS = 125_000
 /** Two minutes at 200 a second. */

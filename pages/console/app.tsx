@@ -53,7 +53,7 @@ function Console({ known }: { readonly known: Known }) {
         <Timeline known={known} />
         <Counters standing={standing} />
         <Answer last={standing.last} />
-        <Inside looked={looked} write={standing.write} aheadMs={known.aheadMs} />
+        <Inside looked={looked} writes={standing.writes} aheadMs={known.aheadMs} />
         <Change known={known} apiKey={apiKey} look={looked?.look} changed={lookAgain} />
       </div>
     </main>

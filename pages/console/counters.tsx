@@ -17,7 +17,12 @@ export function Counters({ standing }: { readonly standing: Standing }) {
       stateCalls,
       `for counting; ${configCalls} more for tiers and clients${failedCalls > 0 ? `, ${failedCalls} failed` : ''}`,
     ],
-    ['per-allowed', 'Calls per allowed request', perAllowed, 'calls for denied ones included'],
+    [
+      'per-allowed',
+      'Calls per allowed request',
+      perAllowed,
+      'one write for the caller, one for each limit shared with others',
+    ],
   ]
   return (
     <Panel id="counters" title="What it cost">

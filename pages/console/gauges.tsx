@@ -49,7 +49,7 @@ export function Gauges({ looked, wrong, route }: GaugesProps) {
 }
 
 function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: number }) {
-  const { policy, route, counts, algorithm, limit, whole, window } = gauge
+  const { policy, route, who, counts, algorithm, limit, whole, window } = gauge
   const { remaining, nextMs } = at(gauge, elapsed)
   const wholeMs = Math.max(0, gauge.wholeMs - elapsed)
   const share = whole > 0 ? Math.max(0, Math.min(1, remaining / whole)) : 0
@@ -60,6 +60,7 @@ function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: numb
         <strong>{policy}</strong>
         {route && <code> {route}</code>}{' '}
         <span class="soft">
+          {who && `of ${who}, `}
           {limit.toLocaleString('en')} {counts ?? 'units'} {per}, {algorithm}
         </span>
       </p>

@@ -5,21 +5,22 @@ import type { Looked } from './stream'
 
 interface InsideProps {
   readonly looked: Looked | undefined
-  readonly write: LastWrite | null
+  readonly writes: readonly LastWrite[]
   readonly aheadMs: number
 }
 
 /** What is stored of the caller, and the write that last changed something. */
-export function Inside({ looked, write, aheadMs }: InsideProps) {
+export function Inside({ looked, writes, aheadMs }: InsideProps) {
   const items = looked?.look.items ?? []
+  const write = writes.find(({ key }) => key === items[0]?.key) ?? writes[0]
   return (
     <Panel id="inside" title="Look inside" about="All policies of a caller are in one item of DynamoDB.">
       {looked && items.length === 0 && <p class="small soft">Nothing is stored of this caller: no unit is in use.</p>}
-      {items.map(({ key, bytes, attributes }) => (
+      {items.map(({ key, of, bytes, attributes }) => (
         <div class="scroll" key={key}>
           <table class="item">
             <caption>
-              The item, {bytes} bytes
+              The item of {of === 'global' ? 'everybody' : of}, {bytes} bytes
               {bytes <= 1024 && ': at most 1 KB, so that a write costs one write unit'}
             </caption>
             <thead>

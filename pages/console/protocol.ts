@@ -66,7 +66,8 @@ export interface Standing {
   /** The change of tiers that was last asked for. */
   readonly change: TierChange | null
   readonly last: LastAnswer | null
-  readonly write: LastWrite | null
+  /** The last write of each of the items that were written lately, the latest first. */
+  readonly writes: readonly LastWrite[]
 }
 
 export interface TierChange {
@@ -117,6 +118,8 @@ export interface Hello {
 export interface Gauge {
   readonly policy: string
   readonly route: string | null
+  /** Who shares it, where it is not the caller's own. */
+  readonly who?: string
   readonly counts: string | null
   readonly algorithm: string
   readonly limit: number
@@ -137,6 +140,14 @@ interface Attribute {
   readonly meaning: string
 }
 
+interface StoredItem {
+  readonly key: string
+  /** Whose it is. */
+  readonly of: string
+  readonly bytes: number
+  readonly attributes: readonly Attribute[]
+}
+
 /** A caller as the tables know them. */
 export interface Look {
   /** `client:demo-free`, `ip:127.0.0.1`. */
@@ -144,7 +155,7 @@ export interface Look {
   readonly tier: string | null
   readonly blocked: boolean
   readonly gauges: readonly Gauge[]
-  readonly items: readonly { readonly key: string; readonly bytes: number; readonly attributes: readonly Attribute[] }[]
+  readonly items: readonly StoredItem[]
 }
 
 /** Why nothing was done, beside the field that is wrong. */
