@@ -61,7 +61,7 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
         <button type="submit">Make it slow</button>
       </form>
       <Wrong id="break-wrong" message={wrong && wrong.field !== 'slowMs' ? wrong.message : undefined} />
-      <div role="status" class="circuit" data-open={circuitsOpen}>
+      <div role="status" class="circuit" data-open={circuitsOpen} data-trouble={trouble}>
         <p>
           <strong>{circuitsOpen > 0 ? '△ Circuit breaker open' : '✓ Circuit breaker closed'}</strong>
           {circuitsOpen > 0 && ` in ${circuitsOpen} of ${instances} authorizers`}

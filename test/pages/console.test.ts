@@ -167,13 +167,14 @@ describeInBrowser('the console in a browser', () => {
 
   it('marks degraded decisions while DynamoDB is away, opens the circuit, and recovers', async () => {
     const marked = async () => Number(await page.locator('[data-lane="degraded"]').getAttribute('data-count'))
-    expect(await marked()).toBe(0)
+    const before = await marked()
     await page.getByRole('radio', { name: /^Away/ }).check()
+    await becomes('.circuit[data-trouble="down"]')
     await fire(30)
     await becomes('.circuit:not([data-open="0"])')
-    const during = await marked()
-    expect(during).toBeGreaterThan(0)
+    expect(await marked()).toBeGreaterThan(before)
     await page.getByRole('radio', { name: /^Up/ }).check()
+    await becomes('.circuit[data-trouble="none"]')
     await field('How').selectOption('steady')
     await field('Requests per second, 0.2 to 200').fill('5')
     await button('Fire').click()
@@ -181,7 +182,7 @@ describeInBrowser('the console in a browser', () => {
     await button('Stop').click()
     const after = await marked()
     await fire(5)
-    expect(await marked()).toBe(after)
+    expect(await marked()).toBeLessThanOrEqual(after) // the first ones may be two minutes old
   })
 
   it('refuses a request from a page of another origin', async () => {
