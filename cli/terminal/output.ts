@@ -96,7 +96,8 @@ export const limitText = (limit: string | number, window: string | undefined): s
   `${limit} ${window === undefined ? 'at once' : `per ${window}`}`
 
 /** `1 route`, `2 routes`. */
-export const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`
+export const counted = (count: number, one: string): string =>
+  `${count.toLocaleString('en-US')} ${one}${count === 1 ? '' : 's'}`
 
 /** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`: two units at most, rounded up. */
 export function duration(ms: number): string {
