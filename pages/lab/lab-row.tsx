@@ -41,7 +41,7 @@ export function LabRow({ row, run, highest, playhead, at, index, explanation, on
         <p class="use">
           For {use}. <span class="against">Against: {against}.</span>
         </p>
-        <CopyButton text={yamlOf(policy)} label={`Copy ${algorithm} as policy`} words="Copy as policy" />
+        <CopyButton text={yamlOf(policy)} label={`Copy as policy: ${algorithm}`} words="Copy as policy" />
       </header>
       <div class="watch">
         <RowPicture

@@ -45,16 +45,16 @@ export function Player({ run, playhead, at, playing, onPlaying }: Props) {
     onPlaying(false)
     playhead.moveTo(moment)
   }
-  const from = at >= durationMs && !playing ? -1 : at // a step from the end begins anew
+  const stepsFrom = () => (!playing && playhead.at >= durationMs ? -1 : playhead.at) // from the end, it begins anew
   return (
     <fieldset class="player" aria-label="Play">
       <button type="button" class="main" onClick={play}>
         {playing ? 'Pause' : 'Play'}
       </button>
-      <button type="button" onClick={() => go(momentBefore(run, at))} disabled={at <= 0}>
+      <button type="button" onClick={() => go(momentBefore(run, playhead.at))} disabled={at <= 0}>
         Step back
       </button>
-      <button type="button" onClick={() => go(momentAfter(run, from))}>
+      <button type="button" onClick={() => go(momentAfter(run, stepsFrom()))}>
         Step
       </button>
       <input

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
@@ -32,6 +34,13 @@ export const describeInBrowser = (name: string, suite: () => void): void =>
 
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: path!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+
+/** Serves on this machine, at a port that is free. */
+export async function serving(listener: RequestListener): Promise<{ readonly server: Server; readonly url: string }> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(0, '127.0.0.1', resolve))
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
 
 /** The violations of accessibility rules on a page that are serious, or worse. */
 export async function seriousIn(page: Page): Promise<string[]> {
