@@ -21,6 +21,7 @@ import type { AttachToOptions, ImportedRestApiProtection } from './protect/impor
 import { cachingAuthorizers } from './protect/never-cached'
 import { attachToApi, type Protector, protectApi } from './protect/protect-api'
 import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
+import { type UnprotectOptions, unprotectApi } from './protect/unprotect'
 import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 import type { RateLimiterProps } from './rate-limiter-props'
 import { guardDeletion } from './seed/deletion-guard'
@@ -56,6 +57,16 @@ export class RateLimiter extends WatchedLimiter {
     options?: SharedRateLimiterOptions,
   ): SharedRateLimiter {
     return new SharedRateLimiter(scope, id, functionArn, options)
+  }
+
+  /**
+   * Stands in the place of a `protect()` that is taken out, for one deployment. CloudFormation leaves the authorizer on
+   * a route, and the headers on an integration, of whose template they merely vanish; this says that they are to go.
+   *
+   * @throws ConfigError where `protect()` stands there as well, and for `mapStatuses` that no response has.
+   */
+  static unprotect(api: RestApi | HttpApi | WebSocketApi, options?: UnprotectOptions): void {
+    unprotectApi(api, options)
   }
 
   /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */

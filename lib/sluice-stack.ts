@@ -40,10 +40,11 @@ export class SluiceStack extends Stack {
       limiter.addDeniedCallersRule()
     }
 
-    const { architecture = Architecture.ARM_64, logRetention: retention = RetentionDays.ONE_MONTH } = options
+    const { runtime = DEFAULT_RUNTIME, architecture = Architecture.ARM_64 } = options
+    const { logRetention: retention = RetentionDays.ONE_MONTH } = options
     const logGroup = new LogGroup(this, 'SampleBackendLogs', { retention, removalPolicy: RemovalPolicy.DESTROY })
     const backend = new LambdaFunction(this, 'SampleBackend', {
-      runtime: DEFAULT_RUNTIME,
+      runtime,
       architecture,
       code: Code.fromInline(SAMPLE_BACKEND),
       handler: 'index.handler',

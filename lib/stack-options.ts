@@ -1,5 +1,5 @@
 import { RemovalPolicy } from 'aws-cdk-lib'
-import { Architecture } from 'aws-cdk-lib/aws-lambda'
+import { Architecture, Runtime, RuntimeFamily } from 'aws-cdk-lib/aws-lambda'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Node } from 'constructs'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
@@ -11,6 +11,7 @@ export interface SluiceStackOptions
     RateLimiterProps,
     | 'tiersFile'
     | 'architecture'
+    | 'runtime'
     | 'removalPolicy'
     | 'deletionProtection'
     | 'logRetention'
@@ -59,6 +60,13 @@ const SETTINGS = {
   architecture: {
     read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text],
     wanted: 'arm64 or x86_64',
+  },
+  runtime: {
+    read: (text: string) =>
+      /^nodejs[2-9]\d\.x$/.test(text)
+        ? new Runtime(text, RuntimeFamily.NODEJS, { supportsInlineCode: true })
+        : undefined,
+    wanted: 'a runtime of Lambda, nodejs20.x or newer',
   },
   reservedConcurrency: {
     read: (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined),

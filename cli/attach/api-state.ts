@@ -70,6 +70,13 @@ export interface Stage {
   readonly canaryDeploymentId?: string
 }
 
+/**
+ * Said of a canary that has to go.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/promote-canary-deployment.html
+ */
+export const AFTER_PROMOTING = 'as promoting leaves it on the stage'
+
 interface Deployment {
   readonly id: string
   readonly description: string

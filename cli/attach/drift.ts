@@ -1,4 +1,4 @@
-import { type ApiState, authorizationText, canBeLimited, usesAuthorizer } from './api-state'
+import { AFTER_PROMOTING, type ApiState, authorizationText, canBeLimited, usesAuthorizer } from './api-state'
 import { mappingDrift } from './header-mappings'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift } from './plan-label'
@@ -92,7 +92,8 @@ function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: At
     if (step.kind !== 'deployment') return []
     const stage = stages.find(({ name }) => name === step.stage)
     if (!stage) return [`stage ${step.stage} is gone`]
-    if (stage.hasCanary) return [`stage ${stage.name} has a canary, which detach cannot change: promote or delete it`]
+    if (stage.hasCanary)
+      return [`stage ${stage.name} has a canary, which detach cannot change: delete it, ${AFTER_PROMOTING}`]
     const served = deployments.find(({ id }) => id === stage.deploymentId)
     if (stage.deploysItself || served?.description === attachMark(attachment)) return []
     return stage.deploymentId === step.before

@@ -1,6 +1,7 @@
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 import {
+  AFTER_PROMOTING,
   type ApiState,
   type Authorizer,
   authorizationText,
@@ -151,7 +152,9 @@ function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
     )
   }
   if (stage.hasCanary)
-    throw new UserError(`stage ${stage.name} has a canary, which would get the deployment: promote or delete it first`)
+    throw new UserError(
+      `stage ${stage.name} has a canary, which would get the deployment: delete it first, ${AFTER_PROMOTING}`,
+    )
   return stage
 }
 

@@ -1,7 +1,7 @@
 import { printed } from '../../limiter/errors'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { UserError } from '../exit'
-import { type ApiState, type Authorizer, type Method, type Stage, usesAuthorizer } from './api-state'
+import { AFTER_PROMOTING, type ApiState, type Authorizer, type Method, type Stage, usesAuthorizer } from './api-state'
 import { methodsAfter, type RevertStep } from './revert-steps'
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { with429, withHeaders } from './wanted'
@@ -61,7 +61,8 @@ export function planRecovery(
       throw new UserError(`API ${state.id} has no method ${printed(key)}`)
   }
   const canary = state.stages.find(({ hasCanary }) => hasCanary)
-  if (canary) throw new UserError(`stage ${canary.name} has a canary, which may use Sluice: promote or delete it first`)
+  if (canary)
+    throw new UserError(`stage ${canary.name} has a canary, which may use Sluice: delete it first, ${AFTER_PROMOTING}`)
 
   const restored: RevertStep[] = []
   const [closed, opened]: [string[], string[]] = [[], []]

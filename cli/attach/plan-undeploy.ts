@@ -1,5 +1,5 @@
 import { UserError } from '../exit'
-import type { ApiState, Method } from './api-state'
+import { AFTER_PROMOTING, type ApiState, type Method } from './api-state'
 import type { RevertStep } from './revert-steps'
 import { type AttachJournal, attachMark, detachMark } from './steps'
 
@@ -18,7 +18,7 @@ export function refuseCanaries(
     const served = deployments.find(({ id }) => id === canaryDeploymentId)
     const isMoved = reverts.some((step) => step.kind === 'deployment' && step.stage === name)
     if (isMoved || !served || served.createdAt > attachment.newestDeploymentAt) {
-      throw new UserError(`stage ${name} has a canary, which may use Sluice: promote or delete it first`)
+      throw new UserError(`stage ${name} has a canary, which may use Sluice: delete it first, ${AFTER_PROMOTING}`)
     }
   }
 }

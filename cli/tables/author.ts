@@ -39,7 +39,7 @@ export function trailOf(
 async function authorOf(client: DynamoDBClient, endpoint: string | undefined, env: Io['env']): Promise<string> {
   if (endpoint !== undefined) return systemUser()
   // Whatever fails here must not keep anybody from turning the limits off.
-  const asked = askSts(client, env).catch(() => undefined)
+  const asked = callerArn(client, env).catch(() => undefined)
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), DEADLINE_MS)
@@ -49,8 +49,8 @@ async function authorOf(client: DynamoDBClient, endpoint: string | undefined, en
   return arn ?? `${systemUser()} (STS did not say whose credentials these are)`
 }
 
-/** Every caller may ask for its own identity, without a right to. */
-async function askSts(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
+/** The ARN that STS knows a client's credentials by. Every caller may ask for it, without a right to. */
+export async function callerArn(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
   const response = await signedCall(client, {
     service: 'sts',
     endpoint: env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || undefined,

@@ -1,4 +1,4 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 
 /** A call of a service for which the command line has no client. */
 export interface SignedCall {
@@ -15,20 +15,23 @@ export interface SignedCall {
 const SUFFIXES: Readonly<Record<string, string>> = { cn: 'amazonaws.com.cn', eusc: 'amazonaws.eu' }
 
 /**
- * Makes one call in the Region of a DynamoDB client, whose signer signs for other services as well: a client package
- * for a call or two would be one more dependency, and longer to load than they take.
+ * Makes one call in the Region of a DynamoDB client, with its credentials: a client package for a call or two would be
+ * one more dependency, and longer to load than they take.
  */
 export async function signedCall(client: DynamoDBClient, call: SignedCall): Promise<Response> {
   const { service, headers, body, signal } = call
   const region = await client.config.region()
   const suffix = SUFFIXES[region.split('-', 1)[0]!] ?? 'amazonaws.com'
   const url = new URL(call.endpoint ?? `https://${service}.${region}.${suffix}`)
-  const signer = await client.config.signer({
+  // A client's signer goes on signing for the service that it signed for first, so there is one for each call.
+  const own = new DynamoDBClient({ region, credentials: client.config.credentials })
+  const signer = await own.config.signer({
     name: 'sigv4',
     signingName: service,
     signingRegion: region,
     properties: {},
   })
+  own.destroy()
   const signed = await signer.sign({
     method: 'POST',
     protocol: url.protocol,

@@ -1,10 +1,11 @@
 import { Names } from 'aws-cdk-lib'
 import { CfnAuthorizer, CfnIntegration, CfnRoute, type HttpApi, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2'
 import { Construct } from 'constructs'
-import { ConfigError, Mistake, printed } from '../../limiter/errors'
+import { ConfigError, Mistake } from '../../limiter/errors'
 import type { LabelOptions } from '../seed/label-resource'
 import { Binding } from './binding'
 import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import { checkStatuses } from './check-statuses'
 import { StageWatch } from './deployments'
 import { isResource } from './is-resource'
 import { HeaderMapping } from './map-headers'
@@ -40,7 +41,7 @@ export class HttpApiProtection extends Construct {
     const { mapHeaders = true, mapStatuses = DEFAULT_STATUSES } = options
     const only = { prop: 'routes', routes: options.routes } as const
     checkSelection(api, only, options)
-    checkStatuses(options, api.node.path)
+    checkMapping(options, api.node.path)
     super(api, 'Sluice')
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       apiId: api.apiId,
@@ -85,7 +86,7 @@ export class HttpApiProtection extends Construct {
 }
 
 /** @throws ConfigError for statuses that no response has, or that nothing asks for. */
-function checkStatuses({ mapHeaders, mapStatuses }: ProtectHttpApiOptions, path: string): void {
+function checkMapping({ mapHeaders, mapStatuses }: ProtectHttpApiOptions, path: string): void {
   if (mapStatuses === undefined) return
   if (mapHeaders === false)
     throw new ConfigError([
@@ -94,15 +95,5 @@ function checkStatuses({ mapHeaders, mapStatuses }: ProtectHttpApiOptions, path:
         `mapStatuses needs mapHeaders: true, got false, which is the default where denials is "backend-429" (${path})`,
       ),
     ])
-  const wrong = mapStatuses.filter((status) => !Number.isInteger(status) || status < 200 || status > 599)
-  if (wrong.length > 0)
-    throw new ConfigError(
-      wrong.map(
-        (status) =>
-          new Mistake(
-            'invalid_value',
-            `mapStatuses must be integers from 200 to 599, got ${printed(status)} (${path})`,
-          ),
-      ),
-    )
+  checkStatuses(mapStatuses, path)
 }

@@ -340,7 +340,7 @@ describe('a canary that somebody starts after attach', () => {
     const before = aws.dump()
     expect(await aws.sluice(['detach', 'restapi001', '--yes'])).toMatchObject({
       code: 1,
-      err: 'stage prod has a canary, which may use Sluice: promote or delete it first\n',
+      err: 'stage prod has a canary, which may use Sluice: delete it first, as promoting leaves it on the stage\n',
     })
     expect(aws.dump()).toBe(before)
     delete aws.rest.stages[0]!.canarySettings

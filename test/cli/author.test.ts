@@ -9,6 +9,10 @@ const write = { key: { pk: 'policy-set', sk: 'switch' }, after: { pk: 'policy-se
 const run = { change: 'c', how: 'sluice off', clock: () => 0 }
 const credentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: 'secret' }
 const client = new DynamoDBClient({ region: 'eu-central-1', credentials })
+/** As every request to DynamoDB does, which a command makes before it asks who runs it. */
+beforeAll(() =>
+  client.config.signer({ name: 'sigv4', signingName: 'dynamodb', signingRegion: 'eu-central-1', properties: {} }),
+)
 afterAll(() => client.destroy())
 
 /** Who a change is by, where STS answers so; what STS was asked; and how often. */

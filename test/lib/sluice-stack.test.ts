@@ -78,6 +78,11 @@ describe('the context of the app', () => {
     expect(Object.keys(template.findResources('AWS::CloudWatch::Alarm')).length).toBeGreaterThan(10)
   })
 
+  it('runs all its functions by another runtime, in a Region that lacks the default', () => {
+    const stack = new SluiceStack(new App(), 'Sluice', optionsFrom({ runtime: 'nodejs22.x' }))
+    Template.fromStack(stack).allResourcesProperties('AWS::Lambda::Function', { Runtime: 'nodejs22.x' })
+  })
+
   it('chooses the tiers file, whose errors fail the synth', () => {
     const { tiersFile } = optionsFrom({ tiersFile: 'package.json' })
     expect(() => new SluiceStack(new App(), 'Sluice', { tiersFile })).toThrow('(package.json)')
@@ -91,6 +96,7 @@ describe('the context of the app', () => {
       removalPolicy: 'keep',
       dashboard: 'yes',
       architecture: 'arm',
+      runtime: 'node22',
       logRetentionDays: '2',
       reservedConcurrency: '0',
     }
@@ -101,6 +107,7 @@ describe('the context of the app', () => {
       'removalPolicy must be destroy or retain, got "keep" (context)',
       'dashboard must be true or false, got "yes" (context)',
       'architecture must be arm64 or x86_64, got "arm" (context)',
+      'runtime must be a runtime of Lambda, nodejs20.x or newer, got "node22" (context)',
       'reservedConcurrency must be an integer from 1 to 999999, got "0" (context)',
       expect.stringMatching(/^logRetentionDays must be one of 1, 3, 5, 7, .*, got "2" \(context\)$/),
     ])

@@ -1,0 +1,52 @@
+import { Lazy, Stack } from 'aws-cdk-lib'
+import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { CfnIntegration, type HttpApi, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import { ConfigError, Mistake } from '../../limiter/errors'
+import { kindOf } from './api-kind'
+import { checkStatuses } from './check-statuses'
+import { isResource } from './is-resource'
+import { DEFAULT_STATUSES } from './response-mapping'
+import { isRoute } from './route-name'
+import { watchApi } from './watch-api'
+
+/** What `protect` was called with, as far as it is to be undone. */
+export interface UnprotectOptions {
+  /**
+   * The `mapStatuses` of the `protect()` that stood here.
+   * @default [200, 201, 204, 404]
+   */
+  readonly mapStatuses?: readonly number[]
+}
+
+/**
+ * Writes down that an API has no limiter, where a template that says nothing would leave it as it is: an update of a
+ * route without `AuthorizationType` keeps the authorizer, and one of an integration without a status keeps its mapping.
+ *
+ * @see https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2184
+ */
+export function unprotectApi(
+  api: RestApi | HttpApi | WebSocketApi,
+  { mapStatuses = DEFAULT_STATUSES }: UnprotectOptions = {},
+): void {
+  if (api.node.tryFindChild('Sluice'))
+    throw new ConfigError([
+      new Mistake('fields_conflict', `unprotect() stands in the place of protect(), got both (${api.node.path})`),
+    ])
+  checkStatuses(mapStatuses, api.node.path)
+  const isHttp = kindOf(api) === 'HTTP'
+  watchApi(api, 'restApiId' in api ? api.restApiId : api.apiId, (resource) => {
+    if (isRoute(resource)) resource.authorizationType ??= 'NONE'
+    else if (isHttp && isResource(resource, CfnIntegration.CFN_RESOURCE_TYPE_NAME))
+      mapNothing(resource as CfnIntegration, mapStatuses)
+  })
+}
+
+/** An empty list for each status, beside what an integration maps itself. */
+function mapNothing(integration: CfnIntegration, statuses: readonly number[]): void {
+  const present = integration.responseParameters as unknown
+  const nothing = Object.fromEntries(statuses.map((status) => [status, { ResponseParameters: [] }]))
+  integration.responseParameters = Lazy.any({
+    // A list that is empty would be left out of the template otherwise.
+    produce: () => ({ ...nothing, ...((Stack.of(integration).resolve(present) as object | undefined) ?? {}) }),
+  })
+}
