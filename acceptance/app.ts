@@ -6,8 +6,8 @@ import { LimiterStack } from './limiter-stack'
 import { OtherApisStack } from './other-apis-stack'
 
 /**
- * What `npm run acceptance` deploys. `-c name=` is how all of it is called, `-c protected=false` takes a `protect()` out,
- * and `-c emulator=true` leaves out what MiniStack does not know.
+ * What `npm run acceptance` deploys. `-c name=` is how all of it is called, `-c protected=false` takes a `protect()`
+ * out, and `-c emulator=true` leaves out what MiniStack does not know.
  */
 const app = new App()
 const name = String(app.node.tryGetContext('name') ?? 'sluice-acceptance')

@@ -65,6 +65,9 @@ export class RateLimiter extends WatchedLimiter {
    *
    * @throws ConfigError where `protect()` stands there as well, and for `mapStatuses` that no response has.
    */
+  static unprotect(api: RestApi): void
+  static unprotect(api: HttpApi, options?: UnprotectOptions): void
+  static unprotect(api: WebSocketApi): void
   static unprotect(api: RestApi | HttpApi | WebSocketApi, options?: UnprotectOptions): void {
     unprotectApi(api, options)
   }
