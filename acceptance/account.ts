@@ -1,7 +1,7 @@
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { UserError } from '../cli/exit'
-import { callerArn } from '../cli/tables/signed-call'
+import { callerArn } from '../cli/tables/author'
 
 /** Whose account it is, and whether it is one of AWS. */
 export interface Account {
@@ -14,7 +14,6 @@ export interface Account {
 }
 
 const BOOTSTRAP = 'CDKToolkit'
-const DEADLINE_MS = 10_000
 const AWS_HOSTS = /\.(amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$/
 
 /**
@@ -34,7 +33,7 @@ export async function openAccount(env: NodeJS.ProcessEnv): Promise<Account> {
         `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (${error.message})`,
       )
     })
-    const caller = await callerArn(client, env, DEADLINE_MS).catch((error: Error) => {
+    const caller = await callerArn(client, env).catch((error: Error) => {
       throw new UserError(`STS does not answer in ${region}: ${error.message}`)
     })
     if (caller === undefined) throw new UserError('AWS does not accept these credentials: sts:GetCallerIdentity failed')

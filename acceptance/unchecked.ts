@@ -20,6 +20,11 @@ export const UNCHECKED = [
     asks: 'A rollout by CodeDeploy, its alarm and provisioned concurrency',
     because: 'one takes longer than all other checks together, and provisioned concurrency costs by the hour',
   },
+  {
+    line: 'nearing',
+    asks: 'The rule that sends `limit_nearing` to EventBridge',
+    because: 'what it sends ends where its operator listens; its own function’s log tells',
+  },
   { line: 'other-accounts', asks: 'APIs of other accounts', because: 'it needs a second account' },
   {
     line: 'quota-offset',

@@ -10,11 +10,12 @@ const METRICS_WITHIN_MS = 5 * 60_000
 
 /** CloudWatch, by its query protocol. */
 async function cloudWatch({ clients, env }: Scene, parameters: Readonly<Record<string, string>>): Promise<string> {
-  const response = await signedCall(clients.tables, env, {
+  const response = await signedCall(clients.tables, {
     service: 'monitoring',
+    endpoint: env.AWS_ENDPOINT_URL || undefined,
     headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
     body: new URLSearchParams({ Version: '2010-08-01', ...parameters }).toString(),
-    deadlineMs: DEADLINE_MS,
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`CloudWatch ${parameters.Action}: ${response.status} ${text.slice(0, 300)}`)
@@ -22,11 +23,12 @@ async function cloudWatch({ clients, env }: Scene, parameters: Readonly<Record<s
 }
 
 async function logs<T>({ clients, env }: Scene, action: string, parameters: object): Promise<T> {
-  const response = await signedCall(clients.tables, env, {
+  const response = await signedCall(clients.tables, {
     service: 'logs',
+    endpoint: env.AWS_ENDPOINT_URL || undefined,
     headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `Logs_20140328.${action}` },
     body: JSON.stringify(parameters),
-    deadlineMs: DEADLINE_MS,
+    signal: AbortSignal.timeout(DEADLINE_MS),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`CloudWatch Logs ${action}: ${response.status} ${text.slice(0, 300)}`)
@@ -83,6 +85,18 @@ export const WATCHING: readonly Check[] = [
         said.push(`${name}: ${status}, ${rows} rows`)
       }
       return found(isRight, said.join('; '))
+    },
+  },
+  {
+    id: 'top',
+    lines: ['top'],
+    asks: '`sluice top`, which reads the log of a deployment',
+    expects: 'it finds callers of the tier few who were denied within the last hour',
+    onlyAws: 'MiniStack has no filters of logs',
+    alone: true,
+    async run(scene) {
+      const { code, out, err } = await scene.sluice('top', '--once', '--json', '--since', '1h')
+      return found(code === 0 && out.includes('"few"'), code === 0 ? out.slice(0, 300) : err)
     },
   },
   {
