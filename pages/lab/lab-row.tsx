@@ -34,7 +34,7 @@ export function LabRow({ row, run, highest, playhead, at, index, explanation, on
     policy.buckets === undefined ? '' : `${policy.buckets} sub-windows`,
   ].filter(Boolean)
   return (
-    <section class="panel row" data-algorithm={algorithm} aria-labelledby={`row-${algorithm}`}>
+    <section class="panel algorithm" data-algorithm={algorithm} aria-labelledby={`row-${algorithm}`}>
       <header>
         <h3 id={`row-${algorithm}`}>{algorithm}</h3>
         <p class="details">{details.join(', ')}</p>

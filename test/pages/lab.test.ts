@@ -24,7 +24,7 @@ const figuresIn = (setting: Setting): string =>
       ...figureTexts(figures, setting.limit).map(({ text }) => text),
     ]),
   )
-const SHOWN = `JSON.stringify([...document.querySelectorAll('.row')].map((row) =>
+const SHOWN = `JSON.stringify([...document.querySelectorAll('.algorithm')].map((row) =>
   [row.dataset.algorithm, ...[...row.querySelectorAll('[data-figure]')].map((one) => one.textContent)]))`
 const PICTURES = `[...document.querySelectorAll('canvas')].map((one) => one.toDataURL()).join()`
 
