@@ -51,6 +51,22 @@ describe("a stranger's apps, with the package from its tarball", () => {
     return outputs as Record<string, string>
   }
 
+  /** Calls MiniStack's CloudWatch Logs, which believes any signature. */
+  // biome-ignore lint/suspicious/noExplicitAny: what it is stands in the test
+  async function logs(action: string, input: object): Promise<any> {
+    const credential = 'Credential=test/20260101/us-east-1/logs/aws4_request'
+    const answer = await fetch(aws.env.AWS_ENDPOINT_URL!, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-amz-json-1.1',
+        'x-amz-target': `Logs_20140328.${action}`,
+        authorization: `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=0`,
+      },
+      body: JSON.stringify(input),
+    })
+    return answer.json()
+  }
+
   /**
    * How many requests a backend has served, the one that asks included; requests one after another meet one instance.
    */
@@ -121,6 +137,28 @@ describe("a stranger's apps, with the package from its tarball", () => {
     expect((await chat({ words: 2900, wordsPerSecond: 1e6 })).status).toBe(200)
     expect((await chat({ words: 1 })).status).toBe(429)
     await aws.cdk(join(home, 'llm-gateway'), 'destroy', '--force', '--app', 'cdk.out')
+  })
+
+  // MiniStack has the subscription filter and the rule, and delivers no lines: test/lib/nearing-rule.test.ts goes on.
+  test('nearing-a-limit: a caller is told at the third of five requests, and sluice top reads the denials', async () => {
+    const outputs = await deploy('nearing-a-limit')
+    const url = Object.entries(outputs).find(([name]) => name.includes('Endpoint'))![1]
+    const statuses: number[] = []
+    for (let i = 0; i < 7; i++) statuses.push((await aws.send(url)).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
+    const top = ['top', '--once', '--json', '--endpoint', aws.env.AWS_ENDPOINT_URL!, '--stack', 'Shop']
+    const bin = join(home, 'node_modules', 'sluice', 'bin', 'sluice.js')
+    const told = await promisify(execFile)(process.execPath, [bin, ...top], { env: { ...process.env, ...aws.env } })
+    const { source, denials, isLowerBound, rows } = JSON.parse(told.stdout)
+    expect(source).toEqual({ kind: 'log', name: expect.stringContaining('LimiterAuthorizerLogs') })
+    expect([denials >= 1 && denials <= 2, isLowerBound]).toEqual([true, true])
+    expect(rows).toMatchObject([{ tier: 'anonymous', policy: 'per-day', subject: expect.stringMatching(/^ip~/) }])
+    const { events } = await logs('FilterLogEvents', { logGroupName: source.name, filterPattern: '"limit_nearing"' })
+    const near = events.map(({ message }: { message: string }) => JSON.parse(message))
+    expect(near).toMatchObject([{ event: 'limit_nearing', limit: 5, used: 3, nearings: 1, subject: rows[0].subject }])
+    const { subscriptionFilters } = await logs('DescribeSubscriptionFilters', { logGroupName: source.name })
+    expect(subscriptionFilters).toMatchObject([{ filterPattern: '{ $.event = "limit_nearing" }' }])
+    await aws.cdk(join(home, 'nearing-a-limit'), 'destroy', '--force', '--app', 'cdk.out')
   })
 
   // MiniStack looks for an authorizer's function in the API's account only, so no request can be sent here.
