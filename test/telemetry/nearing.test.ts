@@ -216,6 +216,34 @@ describe('a caller who nears a limit', () => {
     expect(used()).toHaveLength(2)
   })
 
+  it('is told once by each instance while a caller without windows hovers there', async () => {
+    const { ask, used, pass } = fleet([{ algorithm: 'gcra', window: '1h', limit: 20 }], {}, {}, 2)
+    await ask(15)
+    for (let i = 0; i < 60; i++) {
+      await ask(1, { instance: i % 2 })
+      pass(180_000) // one unit comes back
+    }
+    expect(used().length).toBeGreaterThanOrEqual(1)
+    expect(used().length).toBeLessThanOrEqual(2)
+  })
+
+  it('is named where the log may name callers, and nobody is whose limit it is not', async () => {
+    const rules = [policy({ ...HOUR, name: 'own' }), policy({ ...HOUR, name: 'shared', by: 'global' })]
+    const set = parseTiersFile({ tiers: { anonymous: { policies: rules }, free: { policies: rules } } }, 'f')
+    const [clear, hashed] = [watchedGateway({ callers: 'clear' }, { set }), watchedGateway({}, { set })]
+    for (const { gateway } of [clear, hashed]) for (let i = 0; i < 9; i++) await gateway.http({ key: KEYS.free })
+    const named = ({ entries }: typeof clear) =>
+      entries().flatMap(({ event, policy: name, caller, ip }) =>
+        event === 'limit_nearing' ? [{ name, isNamed: caller !== undefined, hasAddress: ip !== undefined }] : [],
+      )
+    expect(named(clear)).toEqual([
+      { name: 'own', isNamed: true, hasAddress: true },
+      { name: 'shared', isNamed: false, hasAddress: false },
+    ])
+    expect(named(hashed).map(({ isNamed, hasAddress }) => isNamed || hasAddress)).toEqual([false, false])
+    expect(hashed.lines.join()).not.toContain('client-free')
+  })
+
   it('is not told of slots, nor of a limit of one', async () => {
     const { ask, used } = fleet([{ ...HOUR, limit: 1 }])
     await ask(3)
