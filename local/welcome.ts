@@ -32,6 +32,9 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
   const keys = new Map(header === undefined ? [] : keysOf(file).map(({ tier, apiKey }) => [tier, apiKey]))
   const named = Object.keys(tiers)
   return [
+    ...(options.api === 'websocket'
+      ? []
+      : [`Open ${url}/_local/ to see what a limit does, and ${url}/_local/lab to compare the algorithms`]),
     '',
     header === undefined
       ? 'Tiers'

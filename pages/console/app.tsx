@@ -27,6 +27,9 @@ export function App() {
             engine.
           </p>
         )}
+        <nav>
+          <a href="lab">Compare the algorithms in the lab</a>
+        </nav>
         <p class="status" role="status">
           {isConnected ? '● connected' : known ? '○ the gateway is gone: trying again' : '○ connecting'}
         </p>

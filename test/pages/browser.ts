@@ -8,7 +8,7 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome']
 
 /** The machine's Chromium, which `CHROMIUM` may name; `undefined` where there is none, or `CHROMIUM` is `none`. */
-function chromiumPath(): string | undefined {
+export function chromiumPath(): string | undefined {
   const { CHROMIUM, PATH = '' } = process.env
   if (CHROMIUM === 'none') return undefined
   const found = PATH.split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name)))

@@ -1,10 +1,8 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
-import { runDev } from '../../local/dev'
 import { describeInBrowser, openBrowser, seriousIn } from './browser'
+import { startDev } from './dev'
 
-const TIERS = join(__dirname, '..', '..', 'tiers.yaml')
 const PATIENCE = { timeout: 30_000 }
 
 interface Tiers {
@@ -17,35 +15,6 @@ interface Tiers {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + PATIENCE.timeout; !(await holds()); await sleep(50))
     if (Date.now() > end) throw new Error(`it did not come true: ${holds}`)
-}
-
-/** A gateway on any free port, and where it is. */
-async function startDev() {
-  const stop = new AbortController()
-  const notes: string[] = []
-  let ready: (url: string) => void
-  const url = new Promise<string>((resolve) => {
-    ready = resolve
-  })
-  const ended = runDev(
-    { tiers: TIERS, port: 0, dynamodbPort: 0, api: 'rest', instances: 2, quiet: true },
-    {
-      env: { SLUICE_DEADLINE_MS: '2000' }, // on a busy machine, too, a decision is made with the table
-      line: (text) => {
-        const [, found] = /^Sluice is listening on (\S+)/.exec(text) ?? []
-        if (found) ready(found)
-      },
-      note: (text) => notes.push(text),
-      stop: stop.signal,
-    },
-  )
-  return {
-    url: await Promise.race([url, ended.then(() => Promise.reject(new Error(notes.join('\n'))))]),
-    async stop() {
-      stop.abort()
-      await ended
-    },
-  }
 }
 
 describeInBrowser('the console in a browser', () => {

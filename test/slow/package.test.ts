@@ -14,12 +14,12 @@ const SHIPPED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|CONTRIBUTING\.md|tiers\.yaml|tiers\.schema\.json)$/,
   /^(bin\/sluice|dist\/cli\/(main|authorizer-worker))\.js$/,
   /^dist\/(authorizer|seed)\/(index|jwt-verifier|lambda-upstream)\.js$/,
-  /^dist\/pages\/(console|lab)\.(html|js|css)$/,
+  /^dist\/pages\/(console|lab|lab-worker)\.(html|js|css)$/,
   /^dist\/((authorizer|cli|pages|seed)\/)?THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/(shared\/[A-Z\d]+|(backend|lib|limiter|middleware|tiered)\/([a-z-]+\/)?[a-z-]+)\.js$/,
   /^dist\/(backend|lambda|lib|limiter|middleware|provisioning|tiered)\/([a-z-]+\/){0,2}[a-z-]+\.d\.ts$/,
   /^terraform\/((rest|http)-api\/)?[a-z]+\.tf$/,
-  /^(docs|examples)\/[\w./-]+\.(md|svg|js|ts|mjs|tf|ya?ml)$/,
+  /^(docs|examples)\/[\w./-]+\.(md|svg|webp|js|ts|mjs|tf|ya?ml)$/,
 ]
 /** What only a clone can run. */
 const NOT_SHIPPED = [/authorizer-bundle/, /seed-bundle/, /third-party-notices/, /write-reference/]
