@@ -24,7 +24,7 @@ async function startRefusing(endpoint: string): Promise<Server> {
     const body = Buffer.concat(pieces)
     if (/Action=CreateChangeSet/.test(String(body)) && /StackName=[\w-]+-other(&|$)/.test(String(body))) {
       const error =
-        '<Error><Type>Sender</Type><Code>LimitExceededException</Code><Message>no more stacks</Message></Error>'
+        '<Error><Type>Sender</Type><Code>ValidationError</Code><Message>no more stacks</Message></Error>'
       return void answer.writeHead(400, { 'content-type': 'text/xml' }).end(`<ErrorResponse>${error}</ErrorResponse>`)
     }
     const { method, url, headers } = incoming
