@@ -23,8 +23,7 @@ async function startRefusing(endpoint: string): Promise<Server> {
     for await (const piece of incoming) pieces.push(piece)
     const body = Buffer.concat(pieces)
     if (/Action=CreateChangeSet/.test(String(body)) && /StackName=[\w-]+-other(&|$)/.test(String(body))) {
-      const error =
-        '<Error><Type>Sender</Type><Code>ValidationError</Code><Message>no more stacks</Message></Error>'
+      const error = '<Error><Type>Sender</Type><Code>ValidationError</Code><Message>no more stacks</Message></Error>'
       return void answer.writeHead(400, { 'content-type': 'text/xml' }).end(`<ErrorResponse>${error}</ErrorResponse>`)
     }
     const { method, url, headers } = incoming
