@@ -40,6 +40,13 @@ const PICTURES: readonly Picture[] = [
       await page.locator('[data-policy="per-minute"][data-remaining="0"]').waitFor()
     },
   },
+  {
+    name: 'lab',
+    path: '/_local/lab#scenario=random',
+    width: 1240,
+    height: 860,
+    prepare: (page) => page.locator('[data-algorithm="gcra"] .why strong').waitFor(),
+  },
 ]
 
 /** `npm run docs:pictures`: the pictures of the pages that documents show, in light and in dark. */
