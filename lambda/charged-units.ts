@@ -1,8 +1,10 @@
 import { isCharged } from '../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../limiter/compiled-policy'
+import { standingOf } from '../limiter/compose'
 import type { Decision } from '../limiter/decision'
 import { RUNNING } from '../limiter/policies/policy'
 import type { Charge } from '../limiter/rate-limiter'
+import type { IsSettled } from '../limiter/reservation'
 import { takenFrom } from '../limiter/units'
 import { costKey } from './config-table/items/cost-names'
 import type { RequestTrace } from './request-trace'
@@ -14,9 +16,11 @@ import type { Taken } from './telemetry/nearing'
  * cost whose policies let it pass uncharged, past a limit that is only observed.
  */
 export function chargedBy(
-  { policies }: Decision,
+  decision: Decision,
   charges: readonly Charge[],
+  isSettled: IsSettled = () => false,
 ): Required<Pick<Outcome, 'shapes' | 'cost' | 'costs'> & Pick<RequestTrace, 'taken'>> {
+  const { policies } = decision
   const wasCharged = ({ name }: CompiledPolicy) => !Object.hasOwn(policies, name) || isCharged(policies[name]!)
   const shapes: CompiledPolicy[] = []
   const all: Taken[] = []
@@ -29,7 +33,8 @@ export function chargedBy(
       shapes.push(policy)
       const units = wasCharged(policy) ? taken : 0
       if (policy.costName === RUNNING) continue
-      all.push({ subject: charge.key, units: taken, policy })
+      const standing = standingOf(decision, policy)
+      all.push({ subject: charge.key, units: taken, policy, standing, isSettled: isSettled(policy, taken) })
       if (policy.costName === undefined) cost = Math.max(cost, units)
       else costs[costKey(policy.costName)] = Math.max(costs[costKey(policy.costName)] ?? 0, units)
     }

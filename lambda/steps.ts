@@ -202,7 +202,7 @@ async function decided(
     : await limiter.decide(charges, withoutStore)
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
-  return { decision, reservation, ...chargedBy(decision, charges) }
+  return { decision, reservation, ...chargedBy(decision, charges, holding?.isSettled) }
 }
 
 /**

@@ -8,6 +8,15 @@ export interface SubjectVerdicts {
   readonly verdicts: Verdicts
 }
 
+/** Where policies share a name: the standing of each, of which a decision shows the tightest. */
+const ofSameName = new WeakMap<Decision['policies'], ReadonlyMap<CompiledPolicy, Standing>>()
+
+/** The numbers of a policy, also where another of its name leaves less. */
+export const standingOf = ({ policies }: Decision, policy: CompiledPolicy): Standing | undefined => {
+  const all = ofSameName.get(policies)
+  return all ? all.get(policy) : policies[policy.name]
+}
+
 /**
  * One decision from what all policies said, in the order of evaluation.
  *
@@ -32,6 +41,7 @@ export function compose(
   let chargedAt = Infinity
   const exceeded = new Set<Exceeded>()
   const policies: Record<string, Standing> = {}
+  let isNameShared = false
   for (const { policies: asked, verdicts } of answers) {
     for (const [i, verdict] of verdicts.entries()) {
       const { name, waits, isInternal } = asked[i]!
@@ -44,8 +54,14 @@ export function compose(
       if (waits) waitMs = Math.max(waitMs, standing.delayMs)
       if (standing.exceeded) exceeded.add(standing.exceeded)
       const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
+      isNameShared ||= other !== undefined
       if (!other || tighter(standing, other)) policies[name] = standing
     }
+  }
+  if (isNameShared) {
+    const each = ({ policies: asked, verdicts }: SubjectVerdicts) =>
+      verdicts.map((verdict, i) => [asked[i]!, toStanding(asked[i]!, verdict, degraded)] as const)
+    ofSameName.set(policies, new Map(answers.flatMap(each)))
   }
   const { name, standing } = shown!
   const { allowed } = standing

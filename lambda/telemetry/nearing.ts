@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../limiter/bounded-map'
 import type { EpochMs } from '../../limiter/clock'
-import type { Decision } from '../../limiter/decision'
+import type { Standing } from '../../limiter/decision'
 
 /** A limit of which a request has used up so much that somebody should know. */
 interface Near {
@@ -17,6 +17,10 @@ export interface Taken {
   /** Whose count it is: the hash under which it is stored. */
   readonly subject: string
   readonly units: number
+  /** Whether the backend says later how many they were. */
+  readonly isSettled: boolean
+  /** How the policy stands after the request; absent where it was not asked. */
+  readonly standing: Standing | undefined
   readonly policy: {
     readonly name: string
     readonly limit: number
@@ -49,20 +53,18 @@ const ARMED_BELOW = 0.5
 export function makeNearing(most = 10_000) {
   const told = new BoundedMap<string, { readonly at: EpochMs; readonly until: EpochMs }>(most)
 
-  return ({ taken, nearing }: Charged, { policies, degraded }: Decision, isReserved: boolean, now: EpochMs): Near[] => {
-    if (nearing === 'off' || degraded) return []
+  /** @param charged what a request took that was allowed by what the state table says. */
+  return ({ taken, nearing }: Charged, now: EpochMs): Near[] => {
+    if (nearing === 'off') return []
     const near: Near[] = []
-    const seen = new Set<string>()
-    for (const { subject, units, policy } of taken) {
+    for (const { subject, units, policy, isSettled, standing } of taken) {
       const { name, written, consistency, prefix } = policy
-      const standing = policies[name]
-      if (!standing || standing.exceeded || seen.has(name)) continue
-      seen.add(name) // two subjects may share a name, and have one standing
+      if (!standing || standing.exceeded) continue
       const limit = written.burst ?? policy.limit
       const used = limit - standing.remaining + (standing.overage ?? 0)
       const from = (limit * nearing) / 100
       if (from <= 1) continue // the first unit of a window is no news
-      const key = `${subject} ${prefix}`
+      const key = `${subject} ${prefix} ${limit}` // a limit that was raised may be near again
       const last = told.get(key)
       const isTold = last !== undefined && now >= last.at && now < last.until
       const hasWindows = /^(fixed|anchored)-window$/.test(written.algorithm ?? '')
@@ -72,7 +74,7 @@ export function makeNearing(most = 10_000) {
         else told.set(key, { at: last.at, until })
       }
       if (used < from || isTold) continue
-      if (consistency === 'strict' && !isReserved && used - units >= from) continue
+      if (consistency === 'strict' && !isSettled && used - units >= from) continue
       told.set(key, { at: now, until })
       near.push({ policy: name, subject, limit, used })
     }

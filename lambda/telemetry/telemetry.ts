@@ -20,8 +20,6 @@ interface DecisionSummary {
   readonly degraded: boolean
   /** Denied because the caller is locked out. */
   readonly lockedOut?: boolean
-  /** What settles it; empty where it holds nothing. */
-  readonly reservation?: string
 }
 
 /** Where a request came from. */
@@ -132,8 +130,8 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     }
   }
 
-  const nears = (told: DecisionSummary, decision: Decision, origin: Origin, now: EpochMs, charged: Charged) => {
-    for (const { subject, policy, limit, used } of near(charged, decision, Boolean(told.reservation), now)) {
+  const nears = (told: DecisionSummary, origin: Origin, now: EpochMs, charged: Charged) => {
+    for (const { subject, policy, limit, used } of near(charged, now)) {
       metrics.count('Nearing', told.tier, policy, origin.api)
       const leftOut = takeNear([told.tier, policy, subject, origin.api].join(' '), now, WINDOW_MS)
       const caller = subject === origin.subject ? origin.caller : () => ({})
@@ -162,7 +160,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
         sample('request_denied', { ...told, lockedOut }, origin, now, decision?.policies[policy]?.resetAfterMs)
       else if (decision) {
         passed(told, decision, origin, now)
-        if (charged) nears(told, decision, origin, now, charged)
+        if (charged && !decision.degraded) nears(told, origin, now, charged)
       }
       if (options.level === 'debug')
         write('debug', 'request_answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })

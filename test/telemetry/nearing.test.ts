@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { makeNearing } from '../../lambda/telemetry/nearing'
+import type { Standing } from '../../limiter/decision'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite } from '../../limiter/stores/store'
@@ -27,7 +28,7 @@ function fleet(policies: readonly Rule[], settings: Rule = {}, more: Rule = {}, 
     pass: (ms: number) => {
       for (const { clock } of all) clock.now += ms
     },
-    ask: async (times = 1, { instance = 0, key = KEYS.free as string | undefined, path = '/hello' } = {}) => {
+    ask: async (times = 1, { instance = 0, key = KEYS.free as string, path = '/hello' } = {}) => {
       let allowed = 0
       for (let i = 0; i < times; i++) {
         const { allowed: isAllowed } = await all[instance]!.gateway.http({ key, path })
@@ -38,6 +39,20 @@ function fleet(policies: readonly Rule[], settings: Rule = {}, more: Rule = {}, 
     gateways: all,
   }
 }
+
+/** One unit that was taken of a window, after which so much remains. */
+const charged = (subject: string, limit: number, remaining: number, { consistency = 'strict', isSettled = false }) => ({
+  nearing: 80,
+  taken: [
+    {
+      subject,
+      units: 1,
+      isSettled,
+      standing: { remaining, resetAfterMs: 60_000 } as Standing,
+      policy: { name: 'p', limit, prefix: 'x', consistency, written: { algorithm: 'fixed-window' } },
+    },
+  ],
+})
 
 describe('a caller who nears a limit', () => {
   it('is told by the request that passes 80 %, once a window', async () => {
@@ -112,7 +127,7 @@ describe('a caller who nears a limit', () => {
   it('is the subject that is counted: everybody, where a limit is everybody’s', async () => {
     const { ask, near } = fleet([{ ...HOUR, by: 'global' }])
     await ask(4)
-    await ask(4, { key: undefined })
+    await ask(4, { key: KEYS.pro })
     expect(near()).toMatchObject([{ used: 8, subject: expect.stringMatching(/^(global|subject)#/) }])
   })
 
@@ -177,14 +192,7 @@ describe('a caller who nears a limit', () => {
     await ask(10)
     expect(used()).toEqual([80])
     const near = makeNearing()
-    const written = { algorithm: 'fixed-window' }
-    const taken = [
-      { subject: 'a', units: 1, policy: { name: 'p', limit: 100, prefix: 'x', consistency: 'strict', written } },
-    ]
-    const at = (remaining: number) => {
-      const decision = { policies: { p: { remaining, resetAfterMs: 60_000 } }, degraded: false } as never
-      return near({ taken, nearing: 80 }, decision, true, 0).map((one) => one.used)
-    }
+    const at = (remaining: number) => near(charged('a', 100, remaining, { isSettled: true }), 0).map(({ used }) => used)
     // its reservation of 10 was settled as 60 by its backend, so no request passed the share
     expect([at(60), at(9), at(8), at(50), at(5)]).toEqual([[], [91], [], [], []])
   })
@@ -250,31 +258,45 @@ describe('a caller who nears a limit', () => {
     expect(used()).toEqual([])
   })
 
+  it('is told once by all instances, where slots are held beside a strict count', async () => {
+    const slots = { name: 'slots', algorithm: 'concurrency', window: undefined, limit: 50, timeout: '1m' }
+    const { ask, used } = fleet([HOUR, slots], {}, {}, 4)
+    for (let i = 0; i < 10; i++) await ask(1, { instance: i % 4 })
+    expect(used()).toEqual([8])
+  })
+
+  it('is told of the policy that is near, and whose it is, where another has its name', async () => {
+    const everybody = policy({ ...HOUR, by: 'global', limit: 20 })
+    const { ask, near } = fleet([HOUR], {}, { routes: { 'GET /hello': { policies: [everybody] } } })
+    await ask(9)
+    await ask(9, { key: KEYS.pro })
+    expect(near()).toMatchObject([
+      { used: 8, limit: 10, subject: expect.stringMatching(/^client#/) },
+      { used: 16, limit: 20, subject: expect.stringMatching(/^subject#/) },
+      { used: 8, limit: 10, subject: expect.stringMatching(/^client#/) },
+    ])
+  })
+
+  it.each(['strict', 'leased', 'eventual'])(
+    'is told anew where the limit of the window was raised: %s',
+    async (consistency) => {
+      const near = makeNearing()
+      const used = (limit: number, remaining: number) =>
+        near(charged('a', limit, remaining, { consistency }), 0).map((one) => one.used)
+      expect([used(10, 2), used(10, 1), used(100, 90), used(100, 20), used(100, 19), used(10, 0)]).toEqual([
+        [8],
+        [],
+        [],
+        [80],
+        [],
+        [],
+      ])
+    },
+  )
+
   it('is remembered for at most ten thousand, and told of later ones', async () => {
     const near = makeNearing(2)
-    const standing = { allowed: true, limit: 10, remaining: 1, resetAfterMs: 60_000 }
-    const told = (subject: string, now: number) =>
-      near(
-        {
-          taken: [
-            {
-              subject,
-              units: 1,
-              policy: {
-                name: 'p',
-                limit: 10,
-                prefix: 'x',
-                consistency: 'leased',
-                written: { algorithm: 'fixed-window' },
-              },
-            },
-          ],
-          nearing: 80,
-        },
-        { policies: { p: standing }, degraded: false } as never,
-        false,
-        now,
-      ).length
+    const told = (subject: string, now: number) => near(charged(subject, 10, 1, { consistency: 'leased' }), now).length
     expect([told('a', 0), told('a', 1), told('b', 1), told('c', 1), told('a', 2)]).toEqual([1, 0, 1, 1, 1])
     expect(told('a', -5)).toBe(1) // the clock was set back
   })
