@@ -71,7 +71,6 @@ function useLook(apiKey: string | null, requests: number) {
   const state = useRef({ isAsking: false, again: false, apiKey })
   state.current.apiKey = apiKey
   const lookAgain = () => setAsked((n) => n + 1)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what it looks at again for
   useEffect(() => {
     const { current } = state
     const ask = async () => {

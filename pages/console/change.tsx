@@ -34,7 +34,6 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
     if (answer.ok) setTiers(await answer.json())
   }, [])
   const { at = 0, state = '' } = standing.change ?? {}
-  // biome-ignore lint/correctness/useExhaustiveDependencies: read again after each change
   useEffect(() => void read(), [read, at, state])
   if (!hello.isLocal || !tiers) return null
   return (

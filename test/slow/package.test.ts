@@ -131,7 +131,7 @@ describe('the package, installed from its tarball in an empty project', () => {
     const sluice = (...args: string[]) => run(project, join(project, 'node_modules', '.bin', 'sluice'), args)
     expect(await sluice('--version')).toBe('0.1.0\n')
     const file = join('node_modules', 'sluice', 'tiers.yaml')
-    expect(await sluice('tiers', 'validate', file)).toBe(`${file} is valid: 4 tiers, 3 routes\n`)
+    expect(await sluice('tiers', 'validate', file)).toBe(`${file} is valid: 4 tiers, 4 routes\n`)
     const engine = await startEngine({ engine: 'dynalite' })
     await expect(sluice('tiers', 'apply', file, '--yes', '--endpoint', engine.endpoint)).rejects.toThrow(
       'there is no table "sluice-config" here',
