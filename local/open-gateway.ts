@@ -51,7 +51,14 @@ export function checkApi(options: DevOptions): void {
 export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
   const { authorize, url, routes, endpoint, endpoints, log, decided, calls } = parts
   const about = { dynamodb: endpoint, stateTable: TABLES.state, configTable: TABLES.config }
-  const common = { authorize, port: options.port, log, ...(decided && { decided }), about }
+  const common = {
+    authorize,
+    port: options.port,
+    log,
+    ...(decided && { decided }),
+    about,
+    allowHosts: options.allowHost ?? [],
+  }
   if (options.api === 'websocket') {
     setEnvironment({ SLUICE_CONFIG_TABLE: TABLES.config, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, endpoint)
     const { handler, routeSelection: by = BY_ACTION } = options

@@ -17,12 +17,14 @@ const OWN = ['same-origin', 'none']
  * something must be JSON, which no form can send and which no other origin may send without asking first.
  *
  * @param allowed further names, for a port that is forwarded: `host` or `host:port`.
+ * @param isPage whether it is a page, which a link on any site may open.
  * @returns `undefined` where the request may be answered.
  * @see https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
  */
 export function refusalOf(
   { method, headers, socket }: Pick<IncomingMessage, 'method' | 'headers' | 'socket'>,
   allowed: readonly string[],
+  isPage: boolean,
 ): Refusal | undefined {
   const host = headers.host?.toLowerCase() ?? ''
   const isAllowed = allowed.some((one) => host === one.toLowerCase() || withoutPort(host) === one.toLowerCase())
@@ -33,7 +35,7 @@ export function refusalOf(
   const { origin } = headers
   if (origin !== undefined && !originsOf(host, isAllowed).includes(origin.toLowerCase()))
     return forbidden(`the origin ${JSON.stringify(origin)} is another: only this gateway's own page may ask`)
-  if (isPageVisit(method, headers)) return undefined
+  if (isPage && isPageVisit(method, headers)) return undefined
   const site = headers['sec-fetch-site']
   if (site !== undefined && !OWN.includes(String(site)))
     return forbidden(`Sec-Fetch-Site is ${JSON.stringify(site)}: only this gateway's own page may ask`)

@@ -70,7 +70,7 @@ export function createPages({
   log,
 }: PagesOptions): LocalPages {
   const answer = async (incoming: IncomingMessage, response: ServerResponse, path: string) => {
-    const refusal = refusalOf(incoming, allowHosts)
+    const refusal = refusalOf(incoming, allowHosts, Object.hasOwn(PAGE_PATHS, path))
     if (refusal) return sendJson(incoming, response, refusal.statusCode, { message: refusal.message })
     const endpoint = endpoints.get(`${incoming.method} ${path}`)
     if (endpoint) return endpoint(incoming, response)
@@ -111,7 +111,7 @@ export function createPages({
 }
 
 const isOwn = (path: string): boolean =>
-  path in PAGE_PATHS || path.startsWith('/_local/console/') || /^\/_local\/[a-z-]+\.(js|css)$/.test(path)
+  Object.hasOwn(PAGE_PATHS, path) || path.startsWith('/_local/console/') || /^\/_local\/[a-z-]+\.(js|css)$/.test(path)
 
 const wantsPage = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && /\btext\/html\b/.test(headers.accept ?? '')

@@ -7,6 +7,7 @@ import { BackendCalls } from './backend-calls'
 import type { Decided } from './decided'
 import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from './incoming-request'
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
+import { ownAnswer } from './own-answers'
 import { RecentDenials } from './recent-denials'
 import { matchSample, type Router, routeKey } from './routes'
 import { dropBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
@@ -29,14 +30,16 @@ export interface GatewayOptions {
   readonly calls?: BackendCalls
   /** Pages beside the API. @default none */
   readonly pages?: LocalPages
+  /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
+  readonly allowHosts?: readonly string[]
 }
 
 /**
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
  * `GET /_local/backend-calls`, `GET /_local/denials` and `GET /_local/gateway` are the gateway's own: neither
- * authorized nor counted. An `OPTIONS` method that the API names has no authorizer, as constructs and `sluice attach`
- * leave it; on a REST API with the sample routes it is a mock.
+ * authorized nor counted, and for this machine alone, as its pages are. An `OPTIONS` method that the API names
+ * has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
   const records = { calls: options.calls ?? new BackendCalls(), denials: new RecentDenials() }
@@ -74,9 +77,10 @@ async function serve(
     send(response, { ...made, headers: { ...made.headers, ...headers } })
   }
 
-  const own = ownAnswer(unrouted, incoming, options, records)
+  const own = answerOf(incoming, unrouted, options, records)
   if (own !== undefined) return answer(own)
   if (options.pages?.serve(incoming, response, path)) return
+  if (method === 'OPTIONS' && api.name === 'rest' && options.router === undefined) return answer(PREFLIGHT)
   const match = router(method, path)
   if (match === undefined) return answer(api.noRoute)
   const request: IncomingRequest = { ...unrouted, ...match }
@@ -107,18 +111,16 @@ async function decide(request: IncomingRequest, { api, authorize, log }: Gateway
 }
 
 /** What the gateway answers without a route or an authorizer; `undefined` for all other requests. */
-function ownAnswer(
-  { method, path, rawQuery }: UnroutedRequest,
-  { headers }: IncomingMessage,
-  { api, router, about = {} }: GatewayOptions,
-  { calls, denials }: Records,
+function answerOf(
+  incoming: IncomingMessage,
+  { path, rawQuery }: UnroutedRequest,
+  { about = {}, allowHosts = [] }: GatewayOptions,
+  records: Records,
 ): GatewayResponse | undefined {
+  const { headers } = incoming
   if (Number(headers['content-length']) > MAX_BODY_BYTES) return TOO_LONG
   if (headers.upgrade?.toLowerCase() === 'websocket') return NO_WEBSOCKETS
-  if (method === 'GET' && path === '/_local/backend-calls') return jsonResponse(200, calls.toJSON())
-  if (method === 'GET' && path === '/_local/denials') return denials.answer(rawQuery)
-  if (method === 'GET' && path === '/_local/gateway') return jsonResponse(200, about)
-  return method === 'OPTIONS' && api.name === 'rest' && router === undefined ? PREFLIGHT : undefined
+  return ownAnswer(incoming, path, rawQuery, { ...records, about, allowHosts })
 }
 
 const NO_WEBSOCKETS = jsonResponse(501, {

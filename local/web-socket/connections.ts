@@ -1,19 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type GatewayResponse, jsonResponse } from '../gateway/api'
-import type { BackendCalls } from '../gateway/backend-calls'
-import type { RecentDenials } from '../gateway/recent-denials'
+import { type OwnAnswers, ownAnswer } from '../gateway/own-answers'
 import { askForBody, dropBody, send } from '../gateway/send'
 import { STAGE } from './events'
 import { MAX_MESSAGE_BYTES, NORMAL, type OpenConnection } from './open-connection'
 
-/** What the gateway says of itself. */
-interface OwnAnswers {
-  readonly calls: BackendCalls
-  readonly denials: RecentDenials
-  readonly about: object
-}
-
 const GONE = jsonResponse(410, { message: 'Gone' }, { 'x-amzn-ErrorType': 'GoneException' })
+const NO_WEB_SOCKET = jsonResponse(403, { message: 'Forbidden' })
+const NO_CONSOLE = jsonResponse(404, {
+  message: 'a WebSocket API has no console: sluice dev with --api rest or http has it',
+})
 const TOO_LARGE = jsonResponse(
   413,
   { message: 'Payload Too Large' },
@@ -30,7 +26,7 @@ export async function answerConnections(
   incoming: IncomingMessage,
   response: ServerResponse,
   open: ReadonlyMap<string, OpenConnection>,
-  { calls, denials, about }: OwnAnswers,
+  own: OwnAnswers,
 ): Promise<void> {
   const { method = 'GET', url = '/' } = incoming
   const [path = '', query = ''] = url.split('?')
@@ -38,13 +34,7 @@ export async function answerConnections(
   const answer =
     id !== undefined
       ? await answerAbout(open.get(decoded(id)), method, incoming, response)
-      : method === 'GET' && path === '/_local/backend-calls'
-        ? jsonResponse(200, calls.toJSON())
-        : method === 'GET' && path === '/_local/denials'
-          ? denials.answer(query)
-          : method === 'GET' && path === '/_local/gateway'
-            ? jsonResponse(200, about)
-            : jsonResponse(403, { message: 'Forbidden' }) // it is no WebSocket
+      : (ownAnswer(incoming, path, query, own) ?? (path.startsWith('/_local') ? NO_CONSOLE : NO_WEB_SOCKET))
   await dropBody(incoming, response)
   send(response, answer)
 }

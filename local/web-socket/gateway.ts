@@ -30,6 +30,8 @@ export interface WebSocketGatewayOptions {
   readonly decided?: (decided: Decided) => void
   /** What `GET /_local/gateway` answers. @default nothing */
   readonly about?: object
+  /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
+  readonly allowHosts?: readonly string[]
 }
 
 /** @throws StartError where the package is not installed that speaks WebSocket. */
@@ -46,6 +48,7 @@ export function assertWs(): void {
  * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
  */
 export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
+  const { about = {}, allowHosts = [] } = options
   const { WebSocketServer } = await import('ws')
   const open = new Map<string, OpenConnection>()
   const calls = new BackendCalls()
@@ -138,7 +141,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 
   const listener = (incoming: IncomingMessage, response: ServerResponse) => {
-    const work = answerConnections(incoming, response, open, { calls, denials, about: options.about ?? {} })
+    const work = answerConnections(incoming, response, open, { calls, denials, about, allowHosts })
     work.catch((error: unknown) => {
       options.log(`gateway: ${error}\n`)
       if (!response.headersSent) send(response, jsonResponse(500, { message: 'Internal server error' }))

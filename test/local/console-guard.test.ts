@@ -111,6 +111,8 @@ describe('the pages of the local gateway', () => {
     expect(await ask(port, '/_local/', { Host: own(), ...link, 'Sec-Fetch-Dest': 'iframe' })).toMatchObject({
       status: 403,
     })
+    expect(await ask(port, '/_local/console/events', { Host: own(), ...link })).toMatchObject({ status: 403 })
+    expect(done).toEqual([])
   })
 
   it('change nothing for a form: a change must be JSON', async () => {

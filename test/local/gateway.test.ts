@@ -164,6 +164,17 @@ describe('a REST API', () => {
     expect(events[0]).toMatchObject({ path: '//evil.example/hello', resource: '/{proxy+}' })
   })
 
+  test('says of itself nothing to other names and origins, which the API is open to', async () => {
+    const { url, gateway } = await open(allowing)
+    for (const name of ['backend-calls', 'denials', 'gateway']) {
+      const asked = `GET /_local/${name} HTTP/1.1\r\nHost: evil.example:${gateway.port}\r\nConnection: close\r\n\r\n`
+      expect(await raw(gateway.port, asked)).toContain('403 Forbidden')
+      expect((await fetch(`${url}/_local/${name}`, { headers: { Origin: 'http://evil.example' } })).status).toBe(403)
+      expect((await fetch(`${url}/_local/${name}`)).status).toBe(200)
+    }
+    expect((await fetch(`${url}/hello`, { headers: { Origin: 'http://evil.example' } })).status).toBe(200)
+  })
+
   test('answers 500 and lives on when a header cannot be sent', async () => {
     const { url } = await open(async () => ({ ...allow('arn:other'), context: { retryAfter: 'a\nb' } }))
     expect((await fetch(`${url}/hello`)).status).toBe(500)

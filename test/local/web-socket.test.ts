@@ -163,6 +163,11 @@ describe('a connection', () => {
     const response = await fetch(`http://127.0.0.1:${port}/local`)
     expect([response.status, events]).toEqual([403, []])
     expect(await (await fetch(`http://127.0.0.1:${port}/_local/gateway`)).json()).toEqual({ here: true })
+    const foreign = { headers: { Origin: 'http://evil.example' } }
+    expect((await fetch(`http://127.0.0.1:${port}/_local/gateway`, foreign)).status).toBe(403)
+    expect(await (await fetch(`http://127.0.0.1:${port}/_local/`)).json()).toEqual({
+      message: expect.stringContaining('no console'),
+    })
     expect(await (await fetch(`http://127.0.0.1:${port}/_local/backend-calls`)).json()).toEqual({
       total: 0,
       routes: {},
