@@ -93,7 +93,7 @@ export class CountingProxy {
       answered?.(400)
       return void response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' }).end(THROTTLED)
     }
-    if (this.trouble === 'slow') await sleep(this.slowMs)
+    if (this.trouble === 'slow') await sleep(this.slowMs, undefined, { ref: false }) // nothing waits for it at the end
     if (incoming.socket.destroyed) return // the caller waited no longer
     const write = WRITES.test(String(incoming.headers['x-amz-target']))
 

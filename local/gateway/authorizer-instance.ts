@@ -26,6 +26,7 @@ export class AuthorizerInstance {
   readonly #options: InstanceOptions
   readonly #timeoutMs: number
   #worker: Worker | undefined
+  #isStopped = false
 
   constructor(options: InstanceOptions) {
     this.#options = options
@@ -34,13 +35,16 @@ export class AuthorizerInstance {
 
   /** Must not be called again before it has settled. */
   async invoke(event: object): Promise<unknown> {
+    if (this.#isStopped) throw new AuthorizerError('the authorizer is stopped')
     this.#worker ??= this.#start()
     const message = await this.#ask(this.#worker, JSON.stringify(event))
     if ('answer' in message) return JSON.parse(message.answer)
     throw new AuthorizerError(message.errorMessage, message.trace)
   }
 
+  /** For good: no event that still waits for it starts a thread again. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     await this.#worker?.terminate()
   }
 

@@ -118,3 +118,11 @@ test('what the bundle prints goes to the log', async () => {
   for (let i = 0; i < 100 && logged.length === 0; i++) await new Promise((resolve) => setTimeout(resolve, 10))
   expect(logged.join('')).toBe('printed\n')
 })
+
+test('what still waits when the instances are stopped fails, and starts none again', async () => {
+  const { pool, ask } = open(1)
+  await ask()
+  const asked = [ask({ do: 'hang' }), ask(), ask()].map((one) => one.catch((error: Error) => error.message))
+  await pool.stop()
+  expect((await Promise.all(asked)).slice(1)).toEqual(['the authorizer is stopped', 'the authorizer is stopped'])
+})
