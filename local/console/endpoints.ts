@@ -97,10 +97,13 @@ function paceIn({ pace }: Body): Pace {
 }
 
 function limitsIn(value: unknown): Limits {
-  if (typeof value !== 'object' || value === null || Object.values(value).some((one) => typeof one !== 'object'))
+  if (!isRecord(value) || !Object.values(value).every(isRecord))
     throw new WrongField('tier', 'say the limits by policy')
   return value as Limits
 }
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Commands about one caller, as a terminal would run them. */
 async function changeCaller(body: Body, { callers, options, isLocal }: ConsoleParts): Promise<unknown> {

@@ -57,8 +57,12 @@ export class TierChanges {
   /** Changes numbers of one tier. @throws WrongField beside the first number that is wrong. */
   async applyLimits(tier: string, limits: Limits): Promise<void> {
     const { file } = await this.read()
-    const was = (file.tiers as Readonly<Record<string, { readonly policies?: readonly Policy[] }>>)[tier]
+    const tiers = file.tiers as Readonly<Record<string, { readonly policies?: readonly Policy[] }>>
+    const was = Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
     if (!was) throw new WrongField('tier', `there is no tier ${JSON.stringify(tier)}`)
+    for (const name of Object.keys(limits))
+      if (!was.policies?.some((policy) => policy.name === name))
+        throw new WrongField('tier', `tier ${JSON.stringify(tier)} has no policy ${JSON.stringify(name)}`)
     const policies = (was.policies ?? []).map((policy) => {
       const given = Object.hasOwn(limits, policy.name ?? '') ? limits[policy.name!] : undefined
       return given

@@ -102,6 +102,15 @@ describeInBrowser('the console in a browser', () => {
     await button('Apply limits').click()
     await page.locator('#change-limit-per-minute-wrong').waitFor()
     expect(await page.locator('#change-limit-per-minute-wrong').textContent()).toContain('got -3')
+    for (const [tier, limits] of [
+      ['constructor', {}],
+      ['free', { nothing: { limit: 1 } }],
+      ['free', [{ limit: 1 }]],
+    ] as const) {
+      const headers = { 'Content-Type': 'application/json' }
+      const asked = { method: 'POST', headers, body: JSON.stringify({ tier, limits }) }
+      expect((await fetch(`${dev.url}/_local/console/apply`, asked)).status).toBe(422)
+    }
     const tiers = (await (await fetch(`${dev.url}/_local/console/tiers`)).json()) as never as Tiers
     expect(tiers.file.tiers.anonymous.policies[0]?.limit).toBe(20)
     expect(await counter('requests')).toBe(requests)
