@@ -10,6 +10,7 @@ type Format = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
  */
 export class Printer {
   private readonly coloured: boolean
+  private held: Set<string> | undefined
 
   constructor(private readonly io: Pick<Io, 'stdout' | 'stderr' | 'env'>) {
     const { stdout, env } = io
@@ -36,7 +37,19 @@ export class Printer {
 
   /** For whoever watches, not for what reads standard output. */
   note(text: string): void {
-    this.io.stderr.write(`${printable(text)}\n`)
+    if (this.held) this.held.add(text)
+    else this.io.stderr.write(`${printable(text)}\n`)
+  }
+
+  /** Keeps notes while a screen is drawn, over which they would be written, each once. */
+  holdNotes(): { readonly notes: ReadonlySet<string>; readonly release: () => void } {
+    const notes = new Set<string>()
+    this.held = notes
+    const release = () => {
+      this.held = undefined
+      for (const text of notes) this.note(text)
+    }
+    return { notes, release }
   }
 
   style(format: Format, text: string): string {
@@ -69,7 +82,7 @@ export class Printer {
 }
 
 /** Names come from tables that others write: what would move the cursor or colour the terminal is shown as `�`. */
-const printable = (text: string): string =>
+export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for escape sequences other than our own colours
   text.replace(/\u001b(?!\[\d{1,2}m)|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g, '�')
 

@@ -40,8 +40,9 @@ export function denialOf(entry: Entry, at: EpochMs): Denial | undefined {
   }
 }
 
-/** How many requests an entry says are in no line of their callers. */
-export const othersIn = ({ othersLeftOut }: Entry): number => countIn(othersLeftOut)
+/** How many requests an entry says are in no line of their callers. Entries that are not of requests count others. */
+export const othersIn = ({ event, othersLeftOut }: Entry): number =>
+  String(event).startsWith('request_') ? countIn(othersLeftOut) : 0
 
 /** A pattern of the config table has its method, and a resource of API Gateway has none. */
 const routeOf = (method: string, route: string): string =>

@@ -34,27 +34,49 @@ export class GatewaySource implements Source {
     this.next = answer.next
     if (answer.missed > 0) this.completeFrom = (answer.denials[0]?.at ?? answer.startedAt) + 1
     const denials = answer.denials.flatMap((entry): Denial | [] => denialOf(entry, entry.at) ?? [])
-    return { denials: denials.filter(({ at }) => at >= from), others: 0, completeFrom: this.completeFrom }
+    return { denials: denials.filter(({ at }) => at >= from), others: [], completeFrom: this.completeFrom }
   }
 
   private async ask(first: number, signal: AbortSignal): Promise<Answer> {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     let response: Response
+    let text: string
     try {
       response = await fetch(`${this.name}/_local/denials?from=${first}`, { signal: limited })
+      text = await response.text() // which fails where the gateway goes away amid its answer
     } catch (error) {
       if (signal.aborted) throw error
       const why = error instanceof Error && error.cause ? error.cause : error
       throw new ServiceError(`no local gateway answers at ${this.name}: ${failureOf(why).message.split('\n')[0]}`)
     }
-    const answer = await response.json().catch(() => undefined)
+    const answer = parsed(text)
     if (!isAnswer(answer))
-      throw new UserError(`${this.name} does not answer as sluice dev of this version does (status ${response.status})`)
+      // One that has answered as it should may come back.
+      throw new (this.gateway === undefined ? UserError : ServiceError)(
+        `${this.name} does not answer as sluice dev of this version does (status ${response.status})`,
+      )
     return answer
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
 
 function isAnswer(answer: unknown): answer is Answer {
   const { gateway, next, missed, startedAt, denials } = (answer ?? {}) as Partial<Answer>
-  return typeof gateway === 'string' && [next, missed, startedAt].every(Number.isSafeInteger) && Array.isArray(denials)
+  return (
+    typeof gateway === 'string' &&
+    [next, missed].every(Number.isSafeInteger) &&
+    isTime(startedAt) &&
+    Array.isArray(denials) &&
+    denials.every((denial: Partial<Answer['denials'][number]> | null) => isTime(denial?.at))
+  )
 }
+
+/** Whether a date can be that. */
+const isTime = (at: unknown): boolean => Number.isSafeInteger(at) && Math.abs(at as number) <= 8.64e15

@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import { Calls } from '../attach/calls'
 import { entryIn } from '../callers/denials-in-log'
@@ -7,6 +8,7 @@ import { signedCall } from '../tables/signed-call'
 import { pause } from '../terminal/pause'
 import { type Denial, denialOf, othersIn } from './denial'
 import type { News, Source } from './source'
+import { MOST_LINES } from './tally'
 
 /** What is asked for: denials, and lines that say how many lines there would have been. */
 const PATTERN = '{ $.event = "request_denied" || $.othersLeftOut > 0 }'
@@ -58,9 +60,10 @@ export class LogSource implements Source {
   async read(from: EpochMs, signal: AbortSignal): Promise<News> {
     const begun = this.options.clock()
     const startTime = this.readAt === undefined ? from : Math.max(from, this.readAt - LATE_MS)
-    const denials: Denial[] = []
-    let others = 0
-    const found = new Map<string, EpochMs>()
+    // At most what can be shown is kept of a long past, the newest: its events come in their order.
+    const denials = new BoundedMap<string, Denial>(MOST_LINES)
+    const others: News['others'][number][] = []
+    const found = new BoundedMap<string, EpochMs>(MOST_LINES)
     let nextToken: string | undefined
     do {
       const page: Page = await this.page({ startTime, nextToken }, signal)
@@ -70,8 +73,9 @@ export class LogSource implements Source {
         found.set(id, timestamp)
         const entry = entryIn(message)
         const denial = denialOf(entry, timestamp)
-        if (denial) denials.push(denial)
-        others += othersIn(entry)
+        if (denial) denials.set(id, denial)
+        const count = othersIn(entry)
+        if (count > 0) others.push({ at: timestamp, count })
       }
       nextToken = page.nextToken
     } while (nextToken)
@@ -79,7 +83,7 @@ export class LogSource implements Source {
     for (const [id, at] of found) this.seen.set(id, at)
     for (const [id, at] of this.seen) if (at < begun - LATE_MS) this.seen.delete(id)
     this.readAt = begun
-    return { denials, others, completeFrom: Infinity }
+    return { denials: [...denials.values()], others, completeFrom: Infinity }
   }
 
   private page(asked: { startTime: EpochMs; nextToken: string | undefined }, signal: AbortSignal): Promise<Page> {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import { ipv6PrefixIn } from '../callers/address-names'
 import { toHash } from '../callers/stored-hash'
@@ -8,13 +9,16 @@ import type { ConfigTable } from '../tables/config-table'
 /** A client may be new: a hash that nobody is known by is looked for again when the tables were read that long ago. */
 const STALE_MS = 60_000
 
+/** More than can be shown at once. */
+const MOST_TRIED = 100_000
+
 /** Whose subjects are in no table; reading again does not help. */
 const IN_NO_TABLE = /^(ip|preflight|header|claim|stage)[~#]/
 
 /** Finds out whose hashes are in the log, as far as the config table says it. It is read when a hash is unknown. */
 export class Names {
   private readonly known = new Map<string, string>()
-  private readonly tried = new Map<string, EpochMs>()
+  private readonly tried = new BoundedMap<string, EpochMs>(MOST_TRIED)
   private suspects: Suspects | undefined
   private readAt = -Infinity
 

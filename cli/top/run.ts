@@ -19,7 +19,7 @@ export interface TopOptions {
 }
 
 /** The lines of a screen that are no rows of the table. */
-const OTHER_LINES = 8
+const OTHER_LINES = 10
 
 /**
  * Reads and shows, again and again, until Ctrl-C or q. A source that fails at first is an error; one that fails later
@@ -42,6 +42,7 @@ export async function runTop(
     const tally = new Tally()
     let screen: Screen | undefined
     let last: string | undefined
+    const kept = live ? print.holdNotes() : undefined
     try {
       for (let first = true; !stop.aborted; first = false) {
         const trouble = await read(source, tally, options, session, stop, first)
@@ -52,7 +53,7 @@ export async function runTop(
         if (options.json) print.raw(`${JSON.stringify(toJson(view), undefined, options.once ? 2 : undefined)}\n`)
         else if (screen) {
           last = toText(view, print)
-          screen.show(`${last}\n\nq ends`)
+          screen.show([last, '', ...[...kept!.notes].slice(-1), 'q ends'].join('\n'))
         } else print.line(`${first ? '' : '\n'}${toText(view, print)}`)
         if (options.once) return
         await wait(options.intervalMs, stop)
@@ -60,6 +61,7 @@ export async function runTop(
     } finally {
       screen?.close()
       if (last !== undefined) print.line(last)
+      kept?.release()
     }
   })
 }
@@ -74,7 +76,7 @@ async function read(
   isFirst: boolean,
 ): Promise<string | undefined> {
   try {
-    tally.add(await source.read(io.clock() - sinceMs, stop), io.clock())
+    tally.add(await source.read(io.clock() - sinceMs, stop))
     return undefined
   } catch (error) {
     if (stop.aborted) return undefined
@@ -92,7 +94,9 @@ async function look(
   trouble: string | undefined,
 ): Promise<View> {
   const at = io.clock()
-  const summary = tally.summary(at - sinceMs, by)
+  const known = tally.summary(at - sinceMs, by)
+  // What was denied since the last answer is not known yet.
+  const summary = { ...known, isLowerBound: known.isLowerBound || trouble !== undefined }
   const rows = sorted(summary.rows, sort).slice(0, limit)
   const hashes = rows.flatMap(({ values }) => values.client ?? [])
   return { source, at, by, summary, rows, names: await names.of(hashes), trouble }

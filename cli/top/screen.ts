@@ -1,4 +1,5 @@
 import type { Io } from '../terminal/io'
+import { printable } from '../terminal/output'
 
 const ENTER = '\u001b[?1049h\u001b[?25l'
 const LEAVE = '\u001b[?25h\u001b[?1049l'
@@ -26,7 +27,7 @@ export class Screen {
   /** Shows a text in place of the one before. What does not fit is cut off. */
   show(text: string): void {
     const columns = (this.io.stdout.columns || 80) - 1 // a full line would wrap
-    const lines = text.split('\n').slice(0, this.rows)
+    const lines = printable(text).split('\n').slice(0, this.rows)
     this.io.stdout.write(`\u001b[H${lines.map((line) => `${clipped(line, columns)}\u001b[K`).join('\r\n')}\u001b[J`)
   }
 

@@ -4,8 +4,8 @@ import type { Denial } from './denial'
 /** What a source has told since it was asked last: each denial once. */
 export interface News {
   readonly denials: readonly Denial[]
-  /** Requests of whom no line names the caller. */
-  readonly others: number
+  /** How many requests of whom no line names the caller, and when a line said so. */
+  readonly others: readonly { readonly at: EpochMs; readonly count: number }[]
   /** All denials from then on have been told. Infinity: there may always be more than are told. */
   readonly completeFrom: EpochMs
 }

@@ -29,7 +29,7 @@ export interface Summary {
 }
 
 /** How many lines are kept: about 40 MB. What is older is given up then, and the numbers are lower bounds. */
-const MOST_LINES = 200_000
+export const MOST_LINES = 200_000
 
 /**
  * Adds up the denials of the last while. No denial counts twice, and none that may be older: what a line says of
@@ -37,14 +37,14 @@ const MOST_LINES = 200_000
  */
 export class Tally {
   private denials: Denial[] = []
-  private others: { readonly at: EpochMs; readonly count: number }[] = []
+  private others: News['others'] = []
   private completeFrom: EpochMs = 0
 
   constructor(private readonly most = MOST_LINES) {}
 
-  add({ denials, others, completeFrom }: News, now: EpochMs): void {
-    this.denials.push(...denials)
-    if (others > 0) this.others.push({ at: now, count: others })
+  add({ denials, others, completeFrom }: News): void {
+    this.denials = this.denials.concat(denials)
+    this.others = this.others.concat(others)
     this.completeFrom = Math.max(this.completeFrom, completeFrom)
   }
 
@@ -68,7 +68,7 @@ export class Tally {
     }
     for (const denial of this.denials) {
       count(denial, denial.route, 1)
-      if (denial.before > 0 && denial.since !== undefined && denial.since >= from)
+      if (denial.before > 0 && denial.since !== undefined && denial.since >= from && denial.since <= denial.at)
         count(denial, undefined, denial.before)
     }
     return {
@@ -86,8 +86,8 @@ export class Tally {
     const excess = this.denials.length - this.most
     if (excess <= 0) return
     this.denials.sort((a, b) => a.at - b.at)
-    const given = this.denials.splice(0, excess)
-    this.completeFrom = Math.max(this.completeFrom, given.at(-1)!.at + 1)
+    this.completeFrom = Math.max(this.completeFrom, this.denials[excess - 1]!.at + 1)
+    this.denials = this.denials.slice(excess)
   }
 }
 

@@ -57,7 +57,7 @@ export function toText(view: View, print: Printer): string {
   const rate = (count: number) => `${least}${rateText((count * 1000) / (at - from), isLowerBound)}`
   const number = (count: number) => `${least}${count.toLocaleString('en-US')}`
   const head = `${iso(at)}  ${source.name}, the last ${duration(at - from)}`
-  const total = `${number(denials)} denied, ${rate(denials)} a second${isLowerBound ? LOWER_BOUND[source.kind] : ''}`
+  const total = `${number(denials)} denied, ${rate(denials)} a second${isLowerBound && trouble === undefined ? LOWER_BOUND[source.kind] : ''}`
   const more = summary.rows.length - rows.length
   const isByRoute = by.includes('route')
   const columns = ['DENIED', 'A SECOND', ...by.map((field) => field.toUpperCase()), ...(isByRoute ? [] : ['ROUTES'])]

@@ -49,7 +49,7 @@ const newsOf = (lines: readonly { readonly at: number; readonly text: string }[]
   const entries = lines.map(({ at, text }) => ({ at, entry: entryIn(text) }))
   return {
     denials: entries.flatMap(({ at, entry }): Denial | [] => denialOf(entry, at) ?? []),
-    others: entries.reduce((sum, { entry }) => sum + othersIn(entry), 0),
+    others: entries.map(({ at, entry }) => ({ at, count: othersIn(entry) })),
     completeFrom: Infinity,
   }
 }
@@ -66,7 +66,7 @@ describe('the numbers of sluice top', () => {
           const { denied, lines, end } = history(requests)
           const from = end - sinceMs
           const tally = new Tally()
-          tally.add(newsOf(lines), end)
+          tally.add(newsOf(lines))
           const { rows, denials, isLowerBound } = tally.summary(from, fields as readonly Field[])
           const within = denied.filter(({ at }) => at >= from)
           expect(denials).toBeLessThanOrEqual(within.length)
@@ -88,21 +88,48 @@ describe('the numbers of sluice top', () => {
     const one = { afterMs: 1000, instance: 0, caller: 'a', tier: 'free', policy: 'per-day', route: 'GET /a' } as const
     const { lines, end } = history(Array.from({ length: 600 }, () => one))
     const tally = new Tally()
-    tally.add(newsOf(lines), end)
+    tally.add(newsOf(lines))
     expect(tally.summary(end - 120_000, ['client']).denials).toBeGreaterThanOrEqual(60)
   })
 
   it('count what a line of an older version stands for as one, since nothing says when the others were', () => {
     const line = { event: 'request_denied', subject: 'client~a', leftOut: 500, denials: 501 }
     const tally = new Tally()
-    tally.add({ denials: [denialOf(line, T)!], others: 0, completeFrom: Infinity }, T)
+    tally.add({ denials: [denialOf(line, T)!], others: [], completeFrom: Infinity })
     expect(tally.summary(T - 1000, ['client'])).toMatchObject({ denials: 1, isLowerBound: true })
+  })
+
+  it('count what lines left out only if it was within their time, requests of other callers as well', () => {
+    const line = (ago: number, more: object) => ({ event: 'request_denied', subject: 'client~a', at: T - ago, ...more })
+    const lines = [
+      line(9000, { othersLeftOut: 3 }),
+      line(8000, { othersLeftOut: 4, leftOut: 5, since: T - 9000 }),
+      line(7000, { leftOut: 5, since: T + 1e9 }), // a clock that is wrong
+      line(6000, { leftOut: -5, since: T - 7000, othersLeftOut: 'x' }),
+      line(5000, { leftOut: 1e300, since: T - 6000, othersLeftOut: -1 }),
+      line(1000, { event: 'limit_nearing', leftOut: 7, othersLeftOut: 7, since: T - 2000 }),
+    ]
+    const tally = new Tally()
+    tally.add(newsOf(lines.map((one) => ({ at: one.at, text: JSON.stringify(one) }))))
+    const at = (ago: number) => tally.summary(T - ago, ['client'])
+    expect([at(9000), at(8000), at(7000)]).toMatchObject([
+      { denials: 10, notLogged: 7 },
+      { denials: 4, notLogged: 4 },
+      { denials: 3, notLogged: 0 },
+    ])
+  })
+
+  it('are of as many lines as a log has at once', () => {
+    const tally = new Tally(1000)
+    const denial = denialOf({ event: 'request_denied', subject: 'client~a' }, T)!
+    tally.add({ denials: new Array<Denial>(300_000).fill(denial), others: [], completeFrom: Infinity })
+    expect(tally.summary(T, ['client'])).toMatchObject({ denials: 1000, isLowerBound: true })
   })
 
   it('are lower bounds once lines were given up for want of room', () => {
     const tally = new Tally(2)
     const denial = (at: number) => denialOf({ event: 'request_denied', subject: 'client~a' }, at)!
-    tally.add({ denials: [T + 2, T, T + 1].map(denial), others: 0, completeFrom: 0 }, T)
+    tally.add({ denials: [T + 2, T, T + 1].map(denial), others: [], completeFrom: 0 })
     expect(tally.summary(T, ['client'])).toMatchObject({ denials: 2, isLowerBound: true })
     expect(tally.summary(T + 1, ['client'])).toMatchObject({ denials: 2, isLowerBound: false })
   })
@@ -132,7 +159,7 @@ describe('a log', () => {
             if (ms % 7 === 0) logs.failures.push({ status: 400, type: 'AccessDeniedException' })
             const news = await source.read(T, NEVER).catch(() => undefined)
             told.push(...(news?.denials ?? []).map(({ at }) => at))
-            others += news?.others ?? 0
+            others += news?.others.length ?? 0
           }
           logs.failures.splice(0)
           now += 1
@@ -140,7 +167,7 @@ describe('a log', () => {
           told.push(...last.denials.map(({ at }) => at))
           const readable = logs.lines.filter(({ readableAt }) => readableAt <= now).map(({ at }) => at)
           expect(told.sort((a, b) => a - b)).toEqual(readable.sort((a, b) => a - b))
-          expect(others + last.others).toBe(readable.length)
+          expect(others + last.others.length).toBe(readable.length)
         }),
         { numRuns: runs(20, 200) },
       )

@@ -23,6 +23,7 @@ async function live(
   end: 'q' | 'Ctrl-C',
   more: Partial<TopOptions> = {},
   tty = true,
+  name = 'client:',
 ) {
   const written: string[] = []
   const modes: boolean[] = []
@@ -39,22 +40,27 @@ async function live(
       const answer = answers[next++]!
       if (typeof answer !== 'number') throw answer
       const denial = { at: NOW, tier: '', policy: '', reason: '', route: '', api: '', before: 0 }
-      const denials = Array.from({ length: answer }, (_, i) => ({ ...denial, subject: '', caller: `client:${i}` }))
-      return { denials, others: 0, completeFrom: 0 }
+      const denials = Array.from({ length: answer }, (_, i) => ({
+        ...denial,
+        subject: '',
+        caller: `${name}${i || ''}`,
+      }))
+      return { denials, others: [], completeFrom: 0 }
     },
   }
+  const session = new Session(io, '1')
   const names = new Names(
     async () => Promise.reject(new Error('no table')),
     56,
     io.clock,
-    () => {},
+    (error) => session.print.note(`clients are not named: ${(error as Error).message}`),
   )
   const wait = async () => {
     if (next < answers.length) return
     if (end === 'q') stdin.emit('data', 'q')
     else interrupts.press()
   }
-  await runTop(new Session(io, '1'), source, names, { ...OPTIONS, ...more }, wait)
+  await runTop(session, source, names, { ...OPTIONS, ...more }, wait)
   return { out: written.join(''), modes, paused: stdin.isPaused() }
 }
 
@@ -76,7 +82,7 @@ describe('while it runs', () => {
     const lines = screen!.replaceAll(/\u001b\[\??\d*[a-zA-Z]/g, '').split('\r\n')
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(60)
     expect(lines.length).toBeLessThanOrEqual(20)
-    expect(screen).toContain('… and 28 more: --limit')
+    expect(screen).toContain('… and 30 more: --limit')
   })
 
   it('without a terminal it prints one table after another, without control sequences', async () => {
@@ -97,9 +103,27 @@ describe('while it runs', () => {
 
   it('a source that fails for a while is waited for, and loses nothing', async () => {
     const { out } = await live([1, new Error('no answer'), 1], 'q')
-    expect(out).toContain('no answer; trying again')
+    const [, first, meanwhile, then] = out.split('\u001b[H')
+    expect([first, then].map((text) => text!.includes('≥'))).toEqual([false, false])
+    expect(meanwhile).toContain('no answer; trying again')
+    expect(meanwhile).toContain('≥ 1 denied') // somebody may have been denied since
     expect(out.split('\u001b[?1049l')[1]).toContain('2 denied')
     expect(out.split('\u001b[?1049l')[1]).not.toContain('trying again')
+  })
+
+  it('what has to be said is seen, and is still there when the screen is left', async () => {
+    const { out } = await live([1, 1], 'q', {}, true, `client#${'a'.repeat(43)}`)
+    const [screen, left] = out.split('\u001b[?25h\u001b[?1049l')
+    expect(screen!.split('clients are not named: no table')).toHaveLength(3)
+    expect(left).toContain('clients are not named: no table\n')
+  })
+
+  it('names in a line of the log cannot write to the terminal', async () => {
+    const { out } = await live([1], 'q', {}, true, '\u001b]0;title\u0007\u001b[2J\u009b2J\rx')
+    for (const text of ['\u001b]', '\u001b[2J', '\u0007', '\u009b', '\rx']) expect(out).not.toContain(text)
+    const json = await live([1], 'Ctrl-C', { json: true }, false, '\u001b[2J')
+    expect(json.out).not.toContain('\u001b')
+    expect(JSON.parse(json.out).rows[0].client).toBe('\u001b[2J')
   })
 
   it('a source that fails at once is an error, and no screen was entered', async () => {

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { GatewaySource } from '../../../cli/top/gateway-source'
 import { hmacKeyItem } from '../../../lambda/config-table/items/hmac-key-item'
 import { subjectKey } from '../../../limiter/subject-key'
@@ -81,6 +83,34 @@ describe('sluice top at a local gateway', () => {
     await second.close()
     expect(denials).toHaveLength(1)
     expect(completeFrom).toBeGreaterThanOrEqual(before)
+  })
+
+  it('is waited for where it goes away amid its answer, and what is no answer is refused', async () => {
+    const denials = (...entries: unknown[]) =>
+      JSON.stringify({ gateway: 'g', startedAt: NOW, next: 1, missed: 0, denials: entries })
+    const answers = [
+      denials(null),
+      denials({ at: 1e300 }),
+      '[',
+      denials({ at: NOW, event: 'other' }),
+      undefined,
+      'busy',
+    ]
+    const server = createServer((_, response) => {
+      const answer = answers.shift()
+      if (answer !== undefined) return response.end(answer)
+      response.writeHead(200, { 'content-length': '1000' })
+      return response.write('{"gateway', () => response.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const source = new GatewaySource(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const read = () => source.read(0, new AbortController().signal).catch(({ name, message }) => `${name}: ${message}`)
+    const told = [await read(), await read(), await read(), await read(), await read(), await read()]
+    await new Promise((resolve) => server.close(resolve))
+    const refused = expect.stringMatching(/^UserError: .* does not answer as sluice dev of this version does/)
+    const away = expect.stringMatching(/^ServiceError: no local gateway answers at /)
+    const other = expect.stringMatching(/^ServiceError: .* does not answer as sluice dev/)
+    expect(told).toEqual([refused, refused, refused, { denials: [], others: [], completeFrom: 0 }, away, other])
   })
 
   it('is told of the last ten thousand, and how many it has missed', async () => {
