@@ -49,3 +49,7 @@ export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dy
   if (port === 0) return 0
   return port + ABOVE <= MOST_PORT ? port + ABOVE : port - ABOVE
 }
+
+/** The ports of gateways whose embedded engine would be at this one. */
+export const gatewayPortsOf = (engine: number): readonly number[] =>
+  [engine - ABOVE, engine + ABOVE].filter((port) => port > 0 && port <= MOST_PORT && enginePort({ port }) === engine)

@@ -1,5 +1,6 @@
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { printed } from '../../limiter/errors'
+import { gatewayPortsOf } from '../../local/options'
 import { Calls } from '../attach/calls'
 import { TIMEOUTS } from '../attach/open'
 import type { Session } from '../command'
@@ -56,8 +57,11 @@ function originOf(text: string): string {
 }
 
 async function gatewayOf(endpoint: string): Promise<Source> {
-  const running = await runningGateway()
-  if (running && new URL(running.dynamodb).host === new URL(endpoint).host) return new GatewaySource(running.address)
+  const { host, port } = new URL(endpoint)
+  for (const address of [undefined, ...gatewayPortsOf(Number(port)).map((own) => `http://localhost:${own}`)]) {
+    const running = await runningGateway(address)
+    if (running && new URL(running.dynamodb).host === host) return new GatewaySource(running.address)
+  }
   throw new UserError(
     `nothing says where denials of the limiter at ${endpoint} are told: name the local gateway with --gateway http://localhost:PORT, or its log with --log-group`,
   )

@@ -5,6 +5,7 @@ import { connect } from '../../local/dynamodb'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { useExternalEngine } from '../../local/engines/external'
 import { startEngine } from '../../local/engines/start-engine'
+import { enginePort, gatewayPortsOf } from '../../local/options'
 
 const here = dynoxideBinary() !== undefined
 const testWithDynoxide = here ? test : test.skip
@@ -47,6 +48,15 @@ testWithDynoxide('dynoxide is the engine of choice where it runs', async () => {
   const engine = await startEngine({})
   expect(engine.name).toBe('dynoxide')
   await engine.stop()
+})
+
+it('the gateway is found by the port of its engine, whichever it has', () => {
+  for (const port of [1, 3000, 10_001, 15_000, 55_535, 55_536, 65_535]) {
+    const found = gatewayPortsOf(enginePort({ port }))
+    expect(found).toContain(port)
+    for (const other of found) expect(enginePort({ port: other })).toBe(enginePort({ port }))
+  }
+  expect(gatewayPortsOf(8000)).toEqual([18_000].filter((port) => enginePort({ port }) === 8000))
 })
 
 describe('an external engine', () => {
