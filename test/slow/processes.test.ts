@@ -175,7 +175,7 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           const tallies = await Promise.all(processes.map((child) => run(child, job)))
           expect(tallies.flatMap((tally) => tally.failures)).toEqual([])
           const ran = tallies.flatMap((tally) => tally.ran)
-          expect(ran.length).toBeGreaterThan(3)
+          expect(ran.length).toBeGreaterThanOrEqual(3) // all requests may come before the first of them ends
           calls.push(`running ${sum(tallies.map((tally) => tally.calls))} for ${ran.length}`)
           const atOnce = ran.map(([at]) => ran.filter(([from, to]) => from <= at && at < to).length)
           expect(Math.max(...atOnce)).toBeLessThanOrEqual(3)
