@@ -28,7 +28,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
       { numRuns: runs(80, 2000) },
     )
     expect(gateway.entries).toEqual([])
-    expect(gateway.store.size).toBeLessThanOrEqual(4) // two clients, one address, and what is none
+    expect(gateway.callers).toBeLessThanOrEqual(4) // two clients, one address, and what is none
   })
 
   it('with whatever method, path, key and address a client can send', async () => {
