@@ -119,6 +119,7 @@ export function commandLines(endpoint: string, file: TiersFile): string[] {
           `npx sluice usage ${sample.id} --watch --endpoint ${endpoint}`,
         ]
       : []),
+    `npx sluice history --endpoint ${endpoint}`,
     `npx sluice doctor --endpoint ${endpoint}`,
   ]
 }

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
+import { printed } from '../../limiter/errors'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import type { AuditEntry } from '../../provisioning/audit-trail'
 import type { StoredItem } from '../../provisioning/documents'
@@ -50,6 +51,10 @@ export const addHistory: AddCommand = (group, session) => {
       }
       if (options.json) session.print.json(history)
       else show(history, session)
+      if (options.item !== undefined && !isKnown(options.item, all))
+        session.print.note(
+          `neither the table nor its history has an item ${printed(options.item)}: items are named as tier#free, route#GET /a, client#ID`,
+        )
       const { client, endpoint, name } = { ...connection, client: connection.client, name: table.name }
       const isOwn = endpoint !== undefined && isLoopback(endpoint)
       const check = await checkAuditTimeToLive(client, name, isOwn)
@@ -61,6 +66,12 @@ export const addHistory: AddCommand = (group, session) => {
 }
 
 const DAY_MS = 86_400_000
+
+/** Whether anything tells of an item, at whatever time. */
+const isKnown = (item: string, { changes, unrecorded, withoutRecord }: History): boolean =>
+  withoutRecord.includes(item) ||
+  unrecorded.some((one) => one.item === item) ||
+  changes.some(({ entries }) => entries.some((entry) => entry.item === item))
 
 /** Whether an item is read and compared with its last record; clients only where one is asked for. */
 const isCompared =

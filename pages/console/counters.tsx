@@ -15,13 +15,13 @@ export function Counters({ standing }: { readonly standing: Standing }) {
       'calls',
       'DynamoDB calls',
       stateCalls,
-      `for counting; ${configCalls} more for tiers and clients${failedCalls > 0 ? `, ${failedCalls} failed` : ''}`,
+      `for counting, since the page was first opened; ${configCalls} more for tiers and clients${failedCalls > 0 ? `, ${failedCalls} failed` : ''}`,
     ],
     [
       'per-allowed',
       'Calls per allowed request',
       perAllowed,
-      'one write for the caller, one for each limit shared with others',
+      'writes that found a limit reached included; the limit that all share takes writes of its own',
     ],
   ]
   return (

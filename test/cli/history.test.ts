@@ -203,6 +203,13 @@ describe('sluice tiers rollback', () => {
     expect((await tiers()).free.policies).toHaveLength(2)
   })
 
+  it('says of an item that nothing tells of that its name may be wrong', async () => {
+    const { out, err } = await done('history', '--item', 'anonymous')
+    expect(out).toContain('no changes')
+    expect(err).toContain('neither the table nor its history has an item "anonymous": items are named as tier#free')
+    expect((await done('history', '--item', 'tier#anonymous')).err).not.toContain('neither')
+  })
+
   it('refuses what would leave the table invalid, what is not known, and leaves what are no tiers', async () => {
     expect((await run('tiers', 'rollback', 'nothing', '--yes')).err).toContain(
       'no change "nothing" is in the audit trail',
