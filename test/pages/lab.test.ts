@@ -79,7 +79,9 @@ describeInBrowser('the page of the lab', () => {
     expect(link).toBe('scenario=window-edge&limit=7&burst=3')
     const other = await browser.newPage()
     await open(link, other)
-    expect(await other.evaluate(PICTURES)).toBe(await page.evaluate(PICTURES))
+    // Canvases are drawn with the next frame, in either page.
+    const areEqual = async () => (await other.evaluate(PICTURES)) === (await page.evaluate(PICTURES))
+    while (!(await areEqual())) await other.waitForTimeout(50)
     await other.close()
   })
 
