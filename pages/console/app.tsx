@@ -52,7 +52,12 @@ function Console({ known }: { readonly known: Known }) {
       </div>
       <div class="middle">
         <Why last={standing.last} change={standing.change} />
-        <Gauges looked={looked} wrong={wrong} route={route} />
+        <Gauges
+          looked={looked}
+          wrong={wrong}
+          route={route}
+          isAway={standing.trouble === 'down' || standing.trouble === 'throttled'}
+        />
         <Timeline known={known} />
         <Counters standing={standing} />
         <Answer last={standing.last} />

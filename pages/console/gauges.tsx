@@ -12,10 +12,12 @@ interface GaugesProps {
   readonly looked: Looked | undefined
   readonly wrong: string | undefined
   readonly route: string
+  /** Whether authorizers cannot count in the table now. */
+  readonly isAway: boolean
 }
 
 /** What the caller has left of each policy, moving as time gives units back. */
-export function Gauges({ looked, wrong, route }: GaugesProps) {
+export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
   const [now, setNow] = useState(Date.now())
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), MOVE_EVERY_MS)
@@ -39,6 +41,12 @@ export function Gauges({ looked, wrong, route }: GaugesProps) {
       }
     >
       {wrong && <p class="wrong">{wrong}</p>}
+      {isAway && (
+        <p class="soft" id="away">
+          This is what the table has. While the authorizers cannot reach it, their failure mode decides: by default each
+          instance counts a share of every limit in its own memory.
+        </p>
+      )}
       <ul class="gauges">
         {here.map((gauge) => (
           <Bar key={`${gauge.policy} ${gauge.route}`} gauge={gauge} elapsed={elapsed} />

@@ -148,6 +148,7 @@ describeInBrowser('the console in a browser', () => {
     const before = await marked()
     await page.getByRole('radio', { name: /^Away/ }).check()
     await becomes('.circuit[data-trouble="down"]')
+    await becomes('#away')
     await fire(30)
     await becomes('.circuit:not([data-open="0"])')
     expect(await marked()).toBeGreaterThan(before)
