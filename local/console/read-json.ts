@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { askForBody } from '../gateway/send'
+import { readText } from '../gateway/send'
 
 const MOST_BYTES = 512 * 1024
 
@@ -18,17 +18,11 @@ export async function readJson(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Readonly<Record<string, unknown>>> {
-  askForBody(incoming, response)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of incoming) {
-    bytes += (chunk as Buffer).length
-    if (bytes <= MOST_BYTES) chunks.push(chunk as Buffer)
-  }
-  if (bytes > MOST_BYTES) throw new WrongField('', `the body must have at most ${MOST_BYTES} bytes, got ${bytes}`)
+  const { text, bytes } = await readText(incoming, response, MOST_BYTES)
+  if (text === undefined) throw new WrongField('', `the body must have at most ${MOST_BYTES} bytes, got ${bytes}`)
   let value: unknown
   try {
-    value = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    value = JSON.parse(text)
   } catch {
     throw new WrongField('', 'the body must be JSON')
   }

@@ -27,6 +27,26 @@ export async function readBody(incoming: IncomingMessage, response: ServerRespon
   return bytes <= MAX_BODY_BYTES
 }
 
+/**
+ * Reads the body as text, to its end.
+ *
+ * @param most bytes that it may have; `text` is undefined where it has more.
+ */
+export async function readText(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  most: number,
+): Promise<{ readonly text: string | undefined; readonly bytes: number }> {
+  askForBody(incoming, response)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming) {
+    bytes += (chunk as Buffer).length
+    if (bytes <= most) chunks.push(chunk as Buffer)
+  }
+  return { text: bytes <= most ? Buffer.concat(chunks).toString('utf8') : undefined, bytes }
+}
+
 /** Has a client send its body that waits for 100 Continue (RFC 9110 §10.1.1). */
 export function askForBody(incoming: IncomingMessage, response: ServerResponse): void {
   if (isWaiting(incoming)) response.writeContinue()

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type GatewayResponse, jsonResponse } from '../gateway/api'
 import { type OwnAnswers, ownAnswer } from '../gateway/own-answers'
-import { askForBody, dropBody, send } from '../gateway/send'
+import { dropBody, readText, send } from '../gateway/send'
 import { STAGE } from './events'
 import { MAX_MESSAGE_BYTES, NORMAL, type OpenConnection } from './open-connection'
 
@@ -65,7 +65,7 @@ async function answerAbout(
         lastActiveAt: new Date(lastActiveAt).toISOString(),
       })
     case 'POST': {
-      const data = await bodyOf(incoming, response)
+      const { text: data } = await readText(incoming, response, MAX_MESSAGE_BYTES)
       if (data === undefined) return TOO_LARGE
       socket.send(data)
       return { statusCode: 200, headers: {}, body: '' }
@@ -76,16 +76,4 @@ async function answerAbout(
     default:
       return jsonResponse(405, { message: 'Method Not Allowed' })
   }
-}
-
-/** The body as text; `undefined` where it is longer than a message may be. */
-async function bodyOf(incoming: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
-  askForBody(incoming, response)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of incoming) {
-    bytes += (chunk as Buffer).length
-    if (bytes <= MAX_MESSAGE_BYTES) chunks.push(chunk as Buffer)
-  }
-  return bytes <= MAX_MESSAGE_BYTES ? Buffer.concat(chunks).toString('utf8') : undefined
 }
