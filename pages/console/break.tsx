@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Field, Wrong } from '../shared/field'
+import { NumberField, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
 import type { Trouble, Wrong as WrongField } from './protocol'
 import { type Known, post } from './stream'
@@ -47,17 +47,13 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
           void choose('slow', slowMs)
         }}
       >
-        <Field id="slow" label="Delay when slow, in ms" wrong={wrong?.field === 'slowMs' ? wrong.message : undefined}>
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="number"
-              step="any"
-              value={slowMs}
-              onInput={({ currentTarget }) => setSlowMs(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <NumberField
+          id="slow"
+          label="Delay when slow, in ms"
+          wrong={wrong?.field === 'slowMs' ? wrong.message : undefined}
+          value={slowMs}
+          onType={setSlowMs}
+        />
         <button type="submit">Make it slow</button>
       </form>
       <Wrong id="break-wrong" message={wrong && wrong.field !== 'slowMs' ? wrong.message : undefined} />

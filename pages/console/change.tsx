@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { Field, Wrong } from '../shared/field'
+import { Field, NumberField, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
 import type { Look, Wrong as WrongField } from './protocol'
 import { type Known, post } from './stream'
@@ -187,17 +187,13 @@ function CallerActions({ apiKey, look, changed }: Omit<ChangeProps, 'known'>) {
             void act('refund')
           }}
         >
-          <Field id="units" label="Units" wrong={wrong?.field === 'units' ? wrong.message : undefined}>
-            {(attributes) => (
-              <input
-                {...attributes}
-                type="number"
-                step="any"
-                value={units}
-                onInput={({ currentTarget }) => setUnits(currentTarget.value)}
-              />
-            )}
-          </Field>
+          <NumberField
+            id="units"
+            label="Units"
+            wrong={wrong?.field === 'units' ? wrong.message : undefined}
+            value={units}
+            onType={setUnits}
+          />
           <button type="submit">Refund</button>
         </form>
       </div>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { Field, Wrong } from '../shared/field'
+import { Field, NumberField, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
 import type { Pace, Wrong as WrongField } from './protocol'
 import { type Known, post } from './stream'
@@ -98,29 +98,21 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
           )}
         </Field>
         {kind === 'burst' ? (
-          <Field id="requests" label="Requests" wrong={wrongOf('requests')}>
-            {(attributes) => (
-              <input
-                {...attributes}
-                type="number"
-                step="any"
-                value={requests}
-                onInput={({ currentTarget }) => setRequests(currentTarget.value)}
-              />
-            )}
-          </Field>
+          <NumberField
+            id="requests"
+            label="Requests"
+            wrong={wrongOf('requests')}
+            value={requests}
+            onType={setRequests}
+          />
         ) : (
-          <Field id="rate" label="Requests per second, 0.2 to 200" wrong={wrongOf('perSecond')}>
-            {(attributes) => (
-              <input
-                {...attributes}
-                type="number"
-                step="any"
-                value={perSecond}
-                onInput={({ currentTarget }) => setPerSecond(currentTarget.value)}
-              />
-            )}
-          </Field>
+          <NumberField
+            id="rate"
+            label="Requests per second, 0.2 to 200"
+            wrong={wrongOf('perSecond')}
+            value={perSecond}
+            onType={setPerSecond}
+          />
         )}
         <div class="row">
           <button type="submit" class="main">

@@ -29,6 +29,29 @@ export function Field({ id, label, wrong, children }: FieldProps) {
   )
 }
 
+interface NumberFieldProps extends Omit<FieldProps, 'children'> {
+  /** As it was typed. */
+  readonly value: string
+  readonly onType: (value: string) => void
+}
+
+/** A number to type, whatever it is: who takes it says what is wrong. */
+export function NumberField({ value, onType, ...field }: NumberFieldProps) {
+  return (
+    <Field {...field}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="number"
+          step="any"
+          value={value}
+          onInput={({ currentTarget }) => onType(currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
 /** What is wrong, read out when it appears. */
 export function Wrong({ id, message }: { readonly id: string; readonly message: string | undefined }) {
   if (message === undefined) return null
