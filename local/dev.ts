@@ -10,7 +10,7 @@ import { samplesOf } from './console/samples'
 import { decisionLine } from './decision-line'
 import { awsEnvironment, connect, TABLES } from './dynamodb'
 import { assertFree, portError } from './engines/free-port'
-import { startEngine } from './engines/start-engine'
+import { startGuardedEngine } from './engines/guarded-engine'
 import { createAuthorizerPool } from './gateway/authorizer-pool'
 import { BackendCalls } from './gateway/backend-calls'
 import { httpApi } from './gateway/http-api'
@@ -72,9 +72,12 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
   const routes = options.openapi === undefined ? url && CATCH_ALL : readOpenApi(options.openapi)
   await assertFree(options.port, '--port')
 
-  const engine = await startEngine({ engine: options.engine, endpoint: options.endpoint, port: enginePort(options) })
+  const engine = await startGuardedEngine({
+    ...{ engine: options.engine, endpoint: options.endpoint, port: enginePort(options) },
+    allowHosts: options.allowHost,
+  })
   shutdown.add(() => engine.stop())
-  const client = connect(engine.endpoint)
+  const client = connect(engine.direct)
   shutdown.add(() => client.destroy())
   const kept = await seed(client, TABLES, tiers).catch((error) => {
     throw error instanceof DynamoDBServiceException
@@ -88,7 +91,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     options.api === 'websocket'
       ? undefined
       : createConsole({
-          ...{ engine: engine.endpoint, client, env: io.env, tiers, calls, api: options.api },
+          ...{ engine, client, env: io.env, tiers, calls, api: options.api },
           keyHeader: keyHeader(tiers) ?? null,
           samples: samplesOf(tiers, routes),
           instances: options.instances,
@@ -102,7 +105,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     const instances = createAuthorizerPool(options.instances, {
       bundle,
       env: {
-        ...lambdaEnvironment(page?.dynamodb ?? engine.endpoint, io.env),
+        ...lambdaEnvironment(page?.dynamodb ?? engine.direct, io.env),
         ...(page?.isWatched && io.env.SLUICE_LOG_LEVEL === undefined && { SLUICE_LOG_LEVEL: 'info' }),
       },
       log: (printed) => {
@@ -121,7 +124,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     authorize: pool.authorize,
     url,
     routes,
-    endpoint: engine.endpoint,
+    engine,
     log,
     calls,
     ...(page && { endpoints: page.endpoints }),

@@ -1,5 +1,6 @@
 import { createPages, type Endpoint } from './console/pages'
 import { awsEnvironment, TABLES } from './dynamodb'
+import type { GuardedEngine } from './engines/guarded-engine'
 import type { Authorize } from './gateway/authorizer'
 import { type Backend, createBackend } from './gateway/backend'
 import { type GatewayOptions, startGateway } from './gateway/gateway'
@@ -20,8 +21,8 @@ interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls'>
   /** The server behind the gateway. */
   readonly url: URL | undefined
   readonly routes: readonly Route[] | undefined
-  /** Of DynamoDB. */
-  readonly endpoint: string
+  /** DynamoDB. */
+  readonly engine: Pick<GuardedEngine, 'endpoint' | 'direct'>
   /** Of the console's page. @default none */
   readonly endpoints?: ReadonlyMap<string, Endpoint>
 }
@@ -49,8 +50,8 @@ export function checkApi(options: DevOptions): void {
 
 /** Opens the gateway of an API of the kind that is wanted. */
 export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
-  const { authorize, url, routes, endpoint, endpoints, log, decided, calls } = parts
-  const about = { dynamodb: endpoint, stateTable: TABLES.state, configTable: TABLES.config }
+  const { authorize, url, routes, engine, endpoints, log, decided, calls } = parts
+  const about = { dynamodb: engine.endpoint, stateTable: TABLES.state, configTable: TABLES.config }
   const common = {
     authorize,
     port: options.port,
@@ -60,17 +61,19 @@ export async function openGateway(options: DevOptions, parts: GatewayParts): Pro
     allowHosts: options.allowHost ?? [],
   }
   if (options.api === 'websocket') {
+    const { endpoint, direct } = engine
+    // a handler may ask with what refuses the ports that browsers refuse, as Node's fetch does
     setEnvironment({ SLUICE_CONFIG_TABLE: TABLES.config, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, endpoint)
     const { handler, routeSelection: by = BY_ACTION } = options
     const selectRoute = routeSelection(by, routeKeysOf(options))
-    const backend = handler === undefined ? sampleBackend(endpoint) : handlerBackend(handler)
+    const backend = handler === undefined ? sampleBackend(direct) : handlerBackend(handler)
     return startWebSocketGateway({ ...common, selectRoute, backend })
   }
   const router = routes && routerOf(routes, options.api === 'rest')
   return startGateway({
     ...common,
     api: { rest: restApi, http: httpApi }[options.api],
-    backend: url === undefined ? sample(endpoint) : createProxy(url, log),
+    backend: url === undefined ? sample(engine.direct) : createProxy(url, log),
     ...(router && { router }),
     ...(calls && { calls }),
     pages: createPages({ allowHosts: options.allowHost, leadsFromRoot: !url && !router, endpoints, log }),

@@ -45,8 +45,8 @@ export function createCallers(
     async look(apiKey) {
       const session = new Session(quietIo(env).io, '')
       try {
-        const { look, prefixes } = await lookAt(session, client, engine, await subjectOf(apiKey))
-        const everybody = await lookAt(session, client, engine, 'global')
+        const { look, prefixes } = await lookAt(session, client, engine.endpoint, await subjectOf(apiKey))
+        const everybody = await lookAt(session, client, engine.endpoint, 'global')
         know(prefixes)
         know(everybody.prefixes)
         const gauges = everybody.look.gauges.map((one) => ({ ...one, who: 'everybody' }))

@@ -2,12 +2,13 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Io } from '../../cli/terminal/io'
 import type { Sample } from '../../pages/console/protocol'
 import type { TiersFile } from '../../provisioning/tiers-file'
+import type { GuardedEngine } from '../engines/guarded-engine'
 import type { BackendCalls } from '../gateway/backend-calls'
 
 /** What the console knows of the gateway that it belongs to. */
 export interface ConsoleOptions {
-  /** Of DynamoDB. */
-  readonly engine: string
+  /** DynamoDB: for commands, and as the authorizers ask it. */
+  readonly engine: Pick<GuardedEngine, 'endpoint' | 'direct'>
   readonly client: DynamoDBClient
   readonly env: Io['env']
   readonly tiers: TiersFile

@@ -33,9 +33,9 @@ const TELL_EVERY_MS = 150
 /** The console behind its page. Nothing of it runs, and nothing stands before DynamoDB, until the page is opened. */
 export function createConsole(options: ConsoleOptions): Console {
   const { engine, calls } = options
-  const isLocal = isLoopback(engine) && engine.startsWith('http:')
+  const isLocal = isLoopback(engine.endpoint) && engine.endpoint.startsWith('http:')
   const record = new Record(Date.now)
-  const dynamodb = new BreakableDynamoDb(engine, () => changed())
+  const dynamodb = new BreakableDynamoDb(engine.direct, () => changed())
   const callers = createCallers(options, (prefixes) => dynamodb.know(prefixes))
   const changes = new TierChanges({ ...options, changed: () => changed() })
   let last: LastAnswer | null = null

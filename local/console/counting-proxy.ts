@@ -1,6 +1,7 @@
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { passOn, refuseBrowsers } from '../engines/pass-on'
 
 /** The calls since the counts were last read. */
 export interface CallCounts {
@@ -35,7 +36,7 @@ const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 
 /**
  * Stands between a limiter and its DynamoDB and counts every call, an SDK's retries included: the same measure for
- * products in any language.
+ * products in any language. It answers no web page.
  */
 export class CountingProxy {
   trouble: Trouble = 'none'
@@ -80,6 +81,7 @@ export class CountingProxy {
   }
 
   async #pass(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (refuseBrowsers(incoming, response)) return
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
@@ -97,26 +99,17 @@ export class CountingProxy {
     if (incoming.socket.destroyed) return // the caller waited no longer
     const write = WRITES.test(String(incoming.headers['x-amz-target']))
 
-    const { hostname: host, port } = this.#target
-    const options = {
-      host,
-      port,
-      method: incoming.method,
-      path: incoming.url,
-      headers: incoming.headers,
-      agent: this.#agent,
-    }
-    const onward = request(options, (answer) => {
-      if (this.trouble === 'lose' && write && answer.statusCode === 200) {
-        this.trouble = 'none'
-        answer.resume().once('end', () => incoming.socket.destroy())
-        return
-      }
-      answered?.(answer.statusCode ?? 500)
-      response.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(response)
+    passOn(incoming, response, {
+      ...{ target: this.#target, agent: this.#agent, body },
+      answered: (answer) => {
+        if (this.trouble === 'lose' && write && answer.statusCode === 200) {
+          this.trouble = 'none'
+          answer.resume().once('end', () => incoming.socket.destroy())
+          return false
+        }
+        answered?.(answer.statusCode ?? 500)
+        return true
+      },
     })
-    onward.once('error', () => incoming.socket.destroy())
-    onward.end(body)
   }
 }

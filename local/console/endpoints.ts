@@ -119,7 +119,7 @@ async function changeCaller(body: Body, { callers, options, isLocal }: ConsolePa
     reset: ['reset', subject],
     refund: ['refund', subject, String(units)],
   }[action]
-  const { code, out, err } = await command(args, options.engine, options.env)
+  const { code, out, err } = await command(args, options.engine.endpoint, options.env)
   if (code !== 0) throw new WrongField(action === 'refund' ? 'units' : 'action', err)
   // What authorizers know of a list they know for half a minute; new ones read it.
   if (action === 'block' || action === 'unblock') await options.replaceInstances()

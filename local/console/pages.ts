@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { jsonResponse } from '../gateway/api'
+import { refusalOf } from '../gateway/guard'
 import { dropBody, send } from '../gateway/send'
-import { refusalOf } from './guard'
 import { pageFiles } from './page-files'
 
 /** What the local gateway answers itself, beside the API. */

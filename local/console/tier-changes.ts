@@ -31,7 +31,7 @@ export class TierChanges {
   /** What `sluice tiers export` prints. */
   async read(): Promise<{ readonly file: TiersFile; readonly yaml: string }> {
     const { engine, env } = this.#options
-    const { code, out, err } = await command(['tiers', 'export', '--json'], engine, env)
+    const { code, out, err } = await command(['tiers', 'export', '--json'], engine.endpoint, env)
     if (code !== 0) throw new Error(err)
     const file = JSON.parse(out) as TiersFile
     const { exported: _, ...shown } = file
@@ -96,7 +96,7 @@ export class TierChanges {
     const path = join(folder, 'tiers.yaml')
     try {
       writeFileSync(path, toYaml(file))
-      const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine, env)
+      const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine.endpoint, env)
       const said = (text: string) => text.replaceAll(path, 'the tiers')
       if (code !== 0) throw new WrongField(field, said(err))
       const message = out.split('\n').at(-1)!

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../start-error'
-import type { Engine } from './engine'
+import type { Engine, EngineAddress } from './engine'
 
 /** Whether the package is installed. */
 export function hasDynalite(): boolean {
@@ -19,22 +19,22 @@ export function hasDynalite(): boolean {
  *
  * It never returns the item that failed a condition, so the authorizer reads that item: a call more than on AWS.
  *
- * @param wanted the port to listen on. @default any free one
+ * @param at where to listen. @default any free port of 127.0.0.1
  */
-export async function startDynalite(wanted = 0): Promise<Engine> {
+export async function startDynalite(at: EngineAddress = { host: '127.0.0.1', port: 0 }): Promise<Engine> {
   if (!hasDynalite()) throw new StartError('dynalite is not installed: npm install --save-dev dynalite')
   const { default: dynalite } = await import('dynalite')
   const server = dynalite({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 })
   const underWay = followRequests(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(wanted, '127.0.0.1', resolve)
+    server.listen(at.port, at.host, resolve)
   })
   const { port } = server.address() as AddressInfo
   let stopped: Promise<void> | undefined
   return {
     name: 'dynalite',
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://${at.host}:${port}`,
     stop: () => {
       stopped ??= close(server, underWay)
       return stopped

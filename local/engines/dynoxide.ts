@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { reasonOf, StartError } from '../start-error'
-import type { Engine } from './engine'
+import type { Engine, EngineAddress } from './engine'
 import { startEngineProcess } from './engine-process'
 import { freePort } from './free-port'
 
@@ -24,16 +24,16 @@ export function dynoxideBinary(): string | undefined {
  * dynoxide, a static binary, as a child process and in memory: of the embedded engines the closest to AWS's conditions,
  * and the fastest.
  *
- * @param wanted the port to listen on. @default any free one
+ * @param at where to listen. @default any free port of 127.0.0.1
  */
-export async function startDynoxide(binary: string, wanted = 0): Promise<Engine> {
-  const port = wanted === 0 ? await freePort() : wanted
+export async function startDynoxide(binary: string, at?: EngineAddress): Promise<Engine> {
+  const { host, port } = at ?? { host: '127.0.0.1', port: await freePort() }
   try {
     return await startEngineProcess({
       name: 'dynoxide',
-      endpoint: `http://127.0.0.1:${port}`,
+      endpoint: `http://${host}:${port}`,
       command: binary,
-      args: ['--host', '127.0.0.1', '--port', String(port)],
+      args: ['--host', host, '--port', String(port)],
       answersWithinMs: 5000,
     })
   } catch (error) {

@@ -8,6 +8,12 @@ export interface Engine {
   stop(): Promise<void>
 }
 
+/** Where an engine listens. */
+export interface EngineAddress {
+  readonly host: string
+  readonly port: number
+}
+
 /** Engines that come with the package. */
 export const ENGINE_NAMES = ['dynoxide', 'dynalite'] as const
 export type EngineName = (typeof ENGINE_NAMES)[number]

@@ -1,34 +1,32 @@
 import { StartError } from '../start-error'
 import { hasDynalite, startDynalite } from './dynalite'
 import { DYNOXIDE_PACKAGE, dynoxideBinary, startDynoxide } from './dynoxide'
-import type { Engine, EngineName } from './engine'
+import type { Engine, EngineAddress, EngineName } from './engine'
 import { useExternalEngine } from './external'
-import { assertFree } from './free-port'
 
-interface EngineWish {
+export interface EngineWish {
   readonly engine?: EngineName
   /** An engine that already runs. */
   readonly endpoint?: string
-  /** Where an embedded engine is to listen. @default any free port */
-  readonly port?: number
+  /** Where an embedded engine is to listen, which must be free. @default any free port of 127.0.0.1 */
+  readonly at?: EngineAddress
 }
 
 /**
  * The requested engine, or else the fastest that runs here: dynoxide, else dynalite.
  *
- * Returns when it answers. A requested engine is never replaced by another.
+ * Returns when it answers. A requested engine is never replaced by another. It answers any page that finds it: what users
+ * start is `startGuardedEngine`.
  */
-export async function startEngine({ engine, endpoint, port = 0 }: EngineWish): Promise<Engine> {
+export async function startEngine({ engine, endpoint, at }: EngineWish): Promise<Engine> {
   if (engine !== undefined && endpoint !== undefined) {
     throw new StartError('--engine and SLUICE_DYNAMODB_ENDPOINT exclude each other: unset one of them')
   }
   if (endpoint !== undefined) return useExternalEngine(endpoint)
-  // Whoever listens there may answer as DynamoDB does, and would be taken for the engine.
-  await assertFree(port, '--dynamodb-port')
-  if (engine === 'dynalite') return startDynalite(port)
+  if (engine === 'dynalite') return startDynalite(at)
 
   const binary = dynoxideBinary()
-  if (binary !== undefined) return startDynoxide(binary, port)
+  if (binary !== undefined) return startDynoxide(binary, at)
   if (engine === 'dynoxide') {
     throw new StartError(
       `dynoxide does not run here: it needs the optional package ${DYNOXIDE_PACKAGE}. Use --engine dynalite`,
@@ -39,5 +37,5 @@ export async function startEngine({ engine, endpoint, port = 0 }: EngineWish): P
       'no DynamoDB engine is installed: npm install --save-dev dynalite. Or name a DynamoDB that runs with SLUICE_DYNAMODB_ENDPOINT',
     )
   }
-  return startDynalite(port)
+  return startDynalite(at)
 }

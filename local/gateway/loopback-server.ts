@@ -16,18 +16,22 @@ export interface LoopbackServer {
  *
  * @param upgrade gets requests for another protocol, and then owns their connections. @default they are requests like
  * others
+ * @param keepAliveMs how long a connection may stay without a request. @default Node's: 5 s
  */
 export async function listenOnLoopback(
   port: number,
   listener: RequestListener,
   upgrade?: UpgradeListener,
+  keepAliveMs?: number,
 ): Promise<LoopbackServer> {
-  const v4 = await listen('127.0.0.1', port, listener, upgrade)
-  const v6 = await listen('::1', v4.port, listener, upgrade).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') return undefined
-    await v4.close(0)
-    throw error
-  })
+  const v4 = await listen('127.0.0.1', port, listener, upgrade, keepAliveMs)
+  const v6 = await listen('::1', v4.port, listener, upgrade, keepAliveMs).catch(
+    async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') return undefined
+      await v4.close(0)
+      throw error
+    },
+  )
   return {
     port: v4.port,
     close: async (graceMs) => {
@@ -41,8 +45,10 @@ async function listen(
   port: number,
   listener: RequestListener,
   upgrade: UpgradeListener | undefined,
+  keepAliveMs: number | undefined,
 ): Promise<LoopbackServer> {
   const server = createServer(listener)
+  if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs
   if (upgrade) server.on('upgrade', upgrade)
   // A client that waits for 100 Continue gets it when its body is wanted, or else the final answer.
   server.on('checkContinue', listener)

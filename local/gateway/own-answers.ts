@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { refusalOf } from '../console/guard'
 import { type GatewayResponse, jsonResponse } from './api'
 import type { BackendCalls } from './backend-calls'
+import { refusalOf } from './guard'
 import type { RecentDenials } from './recent-denials'
 
 /** What a gateway says of itself, and to whom. */

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { NumberField, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
 import type { Trouble, Wrong as WrongField } from './protocol'
@@ -15,9 +15,16 @@ const TROUBLES: readonly (readonly [trouble: Trouble, label: string, about: stri
 export function Break({ known: { hello, standing } }: { readonly known: Known }) {
   const [slowMs, setSlowMs] = useState('200')
   const [wrong, setWrong] = useState<WrongField>()
-  const choose = async (trouble: Trouble, ms: string) =>
-    setWrong((await post('break', { trouble, slowMs: ms.trim() === '' ? null : Number(ms) })).wrong)
+  /** What was chosen, until the gateway has done it. */
+  const [chosen, setChosen] = useState<Trouble>()
   const { trouble, circuitsOpen, instances } = standing
+  useEffect(() => setChosen(undefined), [trouble])
+  const choose = async (wanted: Trouble, ms: string) => {
+    setChosen(wanted)
+    const { wrong } = await post('break', { trouble: wanted, slowMs: ms.trim() === '' ? null : Number(ms) })
+    if (wrong) setChosen(undefined)
+    setWrong(wrong)
+  }
   if (!hello.isLocal) return null
   return (
     <Panel id="break" title="Break it" about="DynamoDB, as the authorizers see it.">
@@ -30,7 +37,7 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
                 type="radio"
                 name="trouble"
                 value={one}
-                checked={trouble === one}
+                checked={(chosen ?? trouble) === one}
                 onChange={() => void choose(one, slowMs)}
               />
               <span>

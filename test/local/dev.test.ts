@@ -106,6 +106,13 @@ describe('sluice dev before a server of one’s own', () => {
     expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['50', '40'])
   })
 
+  it('its DynamoDB answers no web page', async () => {
+    const list = (headers: Readonly<Record<string, string>>) =>
+      fetch(gateway.engine, { method: 'POST', body: '{}', headers: { 'Content-Type': 'text/plain', ...headers } })
+    expect((await list({ Origin: 'https://evil.example' })).status).toBe(403)
+    expect((await list({})).status).not.toBe(403)
+  })
+
   it('what the file no longer has is gone, and clients stay', async () => {
     const made = await sluice(['clients', 'create', 'acme', '--tier', 'free', '--endpoint', gateway.engine])
     expect(made.code).toBe(0)

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import type { Browser, Page } from 'playwright-core'
+import { connect } from '../../local/dynamodb'
+import { startGuardedEngine } from '../../local/engines/guarded-engine'
 import { describeInBrowser, openBrowser, seriousIn } from './browser'
 import { startDev } from './dev'
 
@@ -183,6 +186,37 @@ describeInBrowser('the console in a browser', () => {
     await fire(1)
     expect(await counter('requests')).toBe(requests + 1)
     await other.close()
+  })
+
+  it('leaves no way from a page of another origin to DynamoDB, not even to the engine behind its guard', async () => {
+    const engine = await startGuardedEngine({ engine: 'dynalite' })
+    const client = connect(engine.endpoint)
+    const other = await browser.newPage()
+    await other.route('http://other.example/**', (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<title>other</title>' }),
+    )
+    await other.goto('http://other.example/')
+    const create = {
+      TableName: 'theirs',
+      BillingMode: 'PAY_PER_REQUEST',
+      KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+      AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+    }
+    const attempt = (endpoint: string, mode: string) =>
+      other.evaluate(
+        `fetch('${endpoint}/?X-Amz-Algorithm=AWS4-HMAC-SHA256', { method: 'POST', mode: '${mode}',
+          headers: ${mode === 'cors' ? `{ 'X-Amz-Target': 'DynamoDB_20120810.CreateTable', 'Content-Type': 'application/x-amz-json-1.0' }` : `{ 'Content-Type': 'text/plain' }`},
+          body: '${JSON.stringify(create)}' }).then((answer) => answer.type + answer.status, () => 'refused')`,
+      )
+    const localhost = engine.endpoint.replace('127.0.0.1', 'localhost')
+    for (const endpoint of [engine.endpoint, localhost, engine.direct]) {
+      expect(await attempt(endpoint, 'cors')).toBe('refused')
+      expect(['opaque0', 'refused']).toContain(await attempt(endpoint, 'no-cors'))
+    }
+    expect((await client.send(new ListTablesCommand({}))).TableNames).toEqual([])
+    await other.close()
+    client.destroy()
+    await engine.stop()
   })
 
   it('has nothing that is seriously inaccessible, in light, in dark and on a narrow screen', async () => {

@@ -26,12 +26,9 @@ export function refusalOf(
   allowed: readonly string[],
   isPage: boolean,
 ): Refusal | undefined {
-  const host = headers.host?.toLowerCase() ?? ''
-  const isAllowed = allowed.some((one) => host === one.toLowerCase() || withoutPort(host) === one.toLowerCase())
-  if (!isAllowed && !isOwnName(host, socket.localPort))
-    return forbidden(
-      `the host ${JSON.stringify(host)} is not this machine's: use localhost, or start with --allow-host for a forwarded port`,
-    )
+  const host = hostOf(headers)
+  const isAllowed = isAmong(allowed, host)
+  if (!isAllowed && !isOwnName(host, socket.localPort)) return foreignHost(host)
   const { origin } = headers
   if (origin !== undefined && !originsOf(host, isAllowed).includes(origin.toLowerCase()))
     return forbidden(`the origin ${JSON.stringify(origin)} is another: only this gateway's own page may ask`)
@@ -48,9 +45,37 @@ export function refusalOf(
   }
 }
 
+/**
+ * Refuses what any page could have a browser send to DynamoDB, which only programs ask: browsers say `Origin` or
+ * `Sec-Fetch-Site` with each such request, and programs say neither.
+ *
+ * @param allowed as for `refusalOf`.
+ * @returns why it is refused; `undefined` where it may be answered.
+ */
+export function engineRefusalOf(
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  allowed: readonly string[],
+): string | undefined {
+  const host = hostOf(headers)
+  if (!isAmong(allowed, host) && !isOwnName(host, socket.localPort)) return foreignHost(host).message
+  const { origin, 'sec-fetch-site': site } = headers
+  const said = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
+  return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may ask this DynamoDB`
+}
+
 /** A link that somebody follows to a page: from wherever it is, it opens the page and tells nobody what is on it. */
 const isPageVisit = (method: string | undefined, headers: IncomingMessage['headers']): boolean =>
   method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+
+const hostOf = ({ host = '' }: IncomingMessage['headers']): string => host.toLowerCase()
+
+const isAmong = (allowed: readonly string[], host: string): boolean =>
+  allowed.some((one) => host === one.toLowerCase() || withoutPort(host) === one.toLowerCase())
+
+const foreignHost = (host: string): Refusal =>
+  forbidden(
+    `the host ${JSON.stringify(host)} is not this machine's: use localhost, or start with --allow-host for a forwarded port`,
+  )
 
 const isOwnName = (host: string, port: number | undefined): boolean =>
   LOOPBACK.some((name) => host === `${name}:${port}` || (port === 80 && host === name))
