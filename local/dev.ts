@@ -5,6 +5,7 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { failureOf, UserError } from '../cli/exit'
 import { isLoopback } from '../cli/tables/local-engine'
 import { parseTiers } from '../cli/tiers/tiers-yaml'
+import { AccessLogFile } from './access-log-file'
 import { type Console, createConsole } from './console/console'
 import { samplesOf } from './console/samples'
 import { decisionLine } from './decision-line'
@@ -71,6 +72,8 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
   const url = options.backend === undefined ? undefined : backendUrl(options.backend)
   const routes = options.openapi === undefined ? url && CATCH_ALL : readOpenApi(options.openapi)
   await assertFree(options.port, '--port')
+  const accessLog = options.accessLog === undefined ? undefined : new AccessLogFile(options.accessLog, io.note)
+  if (accessLog) shutdown.add(() => accessLog.close()) // after the gateway, since its last requests end with it
 
   const engine = await startGuardedEngine({
     ...{ engine: options.engine, endpoint: options.endpoint, port: enginePort(options) },
@@ -127,6 +130,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     engine,
     log,
     calls,
+    ...(accessLog && { accessLog: (line) => accessLog.add(line) }),
     ...(page && { endpoints: page.endpoints }),
     decided(decided) {
       page?.decided(decided)

@@ -16,7 +16,7 @@ import { assertWs, startWebSocketGateway } from './web-socket/gateway'
 import { routeSelection } from './web-socket/route-selection'
 
 /** What a gateway is made with beside its options. */
-interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls'> {
+interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls' | 'accessLog'> {
   readonly authorize: Authorize
   /** The server behind the gateway. */
   readonly url: URL | undefined
@@ -50,13 +50,14 @@ export function checkApi(options: DevOptions): void {
 
 /** Opens the gateway of an API of the kind that is wanted. */
 export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
-  const { authorize, url, routes, engine, endpoints, log, decided, calls } = parts
+  const { authorize, url, routes, engine, endpoints, log, decided, calls, accessLog } = parts
   const about = { dynamodb: engine.endpoint, stateTable: TABLES.state, configTable: TABLES.config }
   const common = {
     authorize,
     port: options.port,
     log,
     ...(decided && { decided }),
+    ...(accessLog && { accessLog }),
     about,
     allowHosts: options.allowHost ?? [],
   }

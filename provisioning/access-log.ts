@@ -20,6 +20,7 @@ const FIELDS = {
   eventType: '$context.eventType',
   ip: '$context.identity.sourceIp',
   status: '$context.status',
+  error: '$context.error.responseType',
   durationMs: '$context.responseLatency',
   subject: '$context.authorizer.subject',
   tier: '$context.authorizer.tier',
@@ -31,3 +32,16 @@ const FIELDS = {
 
 /** The format of an access log that `sluice simulate` reads: a JSON object in one line. */
 export const ACCESS_LOG_LINE = JSON.stringify(FIELDS)
+
+/** A variable of API Gateway's access logs by its name, such as `authorizer.tier`; `undefined` for one it has not. */
+export type LogVariable = (name: string) => unknown
+
+/** The line that API Gateway writes in this format for a request with these variables. */
+export const accessLogLine = (variable: LogVariable): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      Object.entries(FIELDS).map(([field, text]) => [field, shown(variable(text.slice('$context.'.length)))]),
+    ),
+  )
+
+const shown = (value: unknown): string => (value === undefined || value === null || value === '' ? '-' : String(value))

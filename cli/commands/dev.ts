@@ -53,6 +53,7 @@ export const addDev: AddCommand = (group, session) => {
       'a name other than localhost by which a browser may open the console, for a forwarded port; repeatable',
       hostNames,
     )
+    .option('--access-log <file>', 'append a line for each request, for sluice simulate --log')
     .option('--quiet', 'print no line for each decision')
     .action(async (options: Options) => {
       const { print, io } = session

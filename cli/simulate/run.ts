@@ -17,6 +17,7 @@ import { DemandRecorder } from './report/suggest'
 import { type Summary, summaryOf } from './report/summary'
 import type { LoggedRequest } from './requests/logged-request'
 import { type PatternOptions, type Phase, patternRequests } from './requests/pattern'
+import { decidedOf, withUnasked } from './requests/unasked'
 import { Side } from './side'
 import { Simulation } from './simulation'
 
@@ -85,10 +86,13 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
       }),
   )
   const stats: LogStats = { lines: 0, unreadable: 0, examples: [], wholeSeconds: 0, bytes: 0, total: undefined }
+  let unasked = 0
   const bar = new ProgressBar(io.stderr, stats)
   try {
     for await (const piece of requestsOf(options, stats, io.stdin)) {
-      await simulation.replay(piece)
+      const decided = decidedOf(piece)
+      unasked += piece.length - decided.length
+      await simulation.replay(decided)
       bar.update()
     }
   } finally {
@@ -114,6 +118,11 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
     ...summary,
     notes: [
       ...summary.notes,
+      ...(unasked === 0
+        ? []
+        : [
+            `${counted(unasked, 'request')} of which the authorizer said nothing ${unasked === 1 ? 'is' : 'are'} left out: preflights, and what API Gateway answered itself`,
+          ]),
       ...absent.map(
         (client) => `no request is of client "${client}", which --fail-if names: its name is as in "clients"`,
       ),
@@ -140,7 +149,7 @@ async function* requestsOf(
   const costs = [rules, ...(against ? [against] : [])].flatMap(({ configuration }) =>
     costNamesIn(configuration.policies),
   )
-  const toRequest = requestMaker(map, [...new Set(costs)], zone)
+  const toRequest = withUnasked(requestMaker(map, [...new Set(costs)], zone))
   yield* readLogs(files, stats, { stdin, map, toRequest, format, reorderMs })
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingRequest, UnroutedRequest } from './incoming-request'
+import type { RouteMatch } from './routes'
 
 /** The parts of an HTTP response that this gateway makes. */
 export interface GatewayResponse {
@@ -35,10 +36,31 @@ export interface Api {
   /** The response when the authorizer threw, timed out or returned an invalid answer. */
   failure(error: unknown): GatewayResponse
   /** The response to a request for which the API has no route. */
-  readonly noRoute: GatewayResponse
+  readonly noRoute: GatewayResponse & { readonly error: GatewayError }
   /** The headers that every response of such an API carries. */
   identify(request: UnroutedRequest): Readonly<Record<string, string>>
+  /** What such an API's access log says of a request, beside what it says of each. */
+  logVariables(request: UnroutedRequest & Partial<RouteMatch>): LogVariables
 }
+
+/** What API Gateway says of a request by its own variables, such as `requestId` and `identity.sourceIp`. */
+export type LogVariables = Readonly<Record<string, unknown>>
+
+/**
+ * Why API Gateway answers a request itself.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
+ */
+export type GatewayError =
+  | 'ACCESS_DENIED'
+  | 'AUTHORIZER_CONFIGURATION_ERROR'
+  | 'MISSING_AUTHENTICATION_TOKEN'
+  | 'RESOURCE_NOT_FOUND'
+  | 'UNAUTHORIZED'
+
+/** What an authorizer's error is to API Gateway. */
+export const failureType = (error: unknown): GatewayError =>
+  isUnauthorized(error) ? 'UNAUTHORIZED' : 'AUTHORIZER_CONFIGURATION_ERROR'
 
 /** The authorizer returned something that API Gateway does not understand. */
 export class MalformedAnswer extends Error {
@@ -53,6 +75,14 @@ export const API_IDS = {
   domainName: 'sluicelocal.execute-api.us-east-1.amazonaws.com',
   domainPrefix: 'sluicelocal',
 } as const
+
+/** What the access log of any kind of API says of a request. */
+export const commonVariables = ({ id, sourceIp }: UnroutedRequest): LogVariables => ({
+  requestId: id,
+  apiId: API_IDS.apiId,
+  domainName: API_IDS.domainName,
+  'identity.sourceIp': sourceIp,
+})
 
 /** `arn:aws:execute-api:us-east-1:000000000000:sluicelocal/local/GET/hello`. */
 export function methodArn(stage: string, request: Pick<IncomingRequest, 'method' | 'path'>): string {

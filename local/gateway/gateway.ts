@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../limiter/clock'
 import type { LocalPages } from '../console/pages'
-import { type Api, type GatewayResponse, isUnauthorized, jsonResponse } from './api'
+import { AccessLog } from './access-log'
+import { type Api, failureType, type GatewayError, type GatewayResponse, isUnauthorized, jsonResponse } from './api'
 import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
 import { BackendCalls } from './backend-calls'
@@ -9,7 +11,7 @@ import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from '.
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
 import { ownAnswer } from './own-answers'
 import { RecentDenials } from './recent-denials'
-import { matchSample, type Router, routeKey } from './routes'
+import { matchSample, type RouteMatch, type Router, routeKey } from './routes'
 import { dropBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
 
 export interface GatewayOptions {
@@ -28,6 +30,10 @@ export interface GatewayOptions {
   readonly about?: object
   /** Counts what reaches the backend. @default one that only `GET /_local/backend-calls` shows */
   readonly calls?: BackendCalls
+  /** Gets each line of the access log. @default the last ones are only kept for `GET /_local/access-log` */
+  readonly accessLog?: (line: string) => void
+  /** When requests come. @default the system's time */
+  readonly clock?: Clock
   /** Pages beside the API. @default none */
   readonly pages?: LocalPages
   /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
@@ -37,12 +43,16 @@ export interface GatewayOptions {
 /**
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
- * `GET /_local/backend-calls`, `GET /_local/denials` and `GET /_local/gateway` are the gateway's own: neither
- * authorized nor counted, and for this machine alone, as its pages are. An `OPTIONS` method that the API names
+ * `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is the gateway's own:
+ * neither authorized nor counted nor logged, and for this machine alone, as its pages are. An `OPTIONS` method that the API names
  * has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
-  const records = { calls: options.calls ?? new BackendCalls(), denials: new RecentDenials() }
+  const records = {
+    calls: options.calls ?? new BackendCalls(),
+    denials: new RecentDenials(),
+    accessLog: new AccessLog(options.accessLog),
+  }
   return listenOnLoopback(options.port, (incoming, response) => {
     serve(incoming, response, options, records).catch((error: unknown) => {
       if (isClientGone(incoming, response)) return
@@ -57,6 +67,7 @@ export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
 interface Records {
   readonly calls: BackendCalls
   readonly denials: RecentDenials
+  readonly accessLog: AccessLog
 }
 
 const isClientGone = (incoming: IncomingMessage, response: ServerResponse): boolean =>
@@ -68,9 +79,9 @@ async function serve(
   options: GatewayOptions,
   records: Records,
 ): Promise<void> {
-  const { api, backend, router = matchSample, decided = () => {} } = options
-  const unrouted = toUnroutedRequest(incoming)
-  const { method, path } = unrouted
+  const { api, pages, clock = Date.now } = options
+  const unrouted = toUnroutedRequest(incoming, clock)
+  const { path, receivedAt } = unrouted
   const headers = api.identify(unrouted)
   const answer = async (made: GatewayResponse) => {
     await dropBody(incoming, response)
@@ -79,10 +90,45 @@ async function serve(
 
   const own = answerOf(incoming, unrouted, options, records)
   if (own !== undefined) return answer(own)
-  if (options.pages?.serve(incoming, response, path)) return
+  if (pages?.serve(incoming, response, path)) return
+
+  const exchange: Exchange = { incoming, response, unrouted, headers, answer }
+  let waiting = 2 // for the authorizer's word, also where the client has gone, and for the end of the answer
+  const ended = () => {
+    if (--waiting > 0) return
+    const { match, error, context } = exchange
+    const status = response.headersSent ? response.statusCode : undefined
+    const variables = api.logVariables({ ...unrouted, ...match })
+    records.accessLog.add({ receivedAt, status, durationMs: clock() - receivedAt, error, context, variables })
+  }
+  response.once('close', ended)
+  await serveApi(exchange, options, records).finally(ended)
+}
+
+/** A request to the API, and what becomes of it. */
+interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly unrouted: UnroutedRequest
+  /** Those that every response has. */
+  readonly headers: Readonly<Record<string, string>>
+  answer(made: GatewayResponse): Promise<void>
+  match?: RouteMatch
+  error?: GatewayError
+  context?: Decided['context']
+}
+
+async function serveApi(exchange: Exchange, options: GatewayOptions, records: Records): Promise<void> {
+  const { api, backend, router = matchSample, decided = () => {} } = options
+  const { incoming, response, unrouted, headers, answer } = exchange
+  const { method, path } = unrouted
   if (method === 'OPTIONS' && api.name === 'rest' && options.router === undefined) return answer(PREFLIGHT)
   const match = router(method, path)
-  if (match === undefined) return answer(api.noRoute)
+  if (match === undefined) {
+    exchange.error = api.noRoute.error
+    return answer(api.noRoute)
+  }
+  exchange.match = match
   const request: IncomingRequest = { ...unrouted, ...match }
   const pass = async (event: object, context: Readonly<Record<string, unknown>>) => {
     records.calls.add(routeKey(request.route))
@@ -92,6 +138,8 @@ async function serve(
 
   const outcome = await decide(request, options)
   const { context } = outcome
+  exchange.context = context
+  if (!outcome.allowed) exchange.error = outcome.error
   const about = { method, path, route: request.route.resource, ...(context && { context }) }
   // whether the client waits for the answer or not
   records.denials.add({ ...about, status: outcome.allowed ? 200 : outcome.response.statusCode })
@@ -103,10 +151,11 @@ async function serve(
 /** What the authorizer's answer means; a denial without a context where there is none, or an invalid one. */
 async function decide(request: IncomingRequest, { api, authorize, log }: GatewayOptions) {
   try {
-    return api.outcome(await authorize(api.authorizerEvent(request)), request)
+    const outcome = api.outcome(await authorize(api.authorizerEvent(request)), request)
+    return outcome.allowed ? outcome : ({ ...outcome, error: 'ACCESS_DENIED' } as const)
   } catch (error) {
     if (!isUnauthorized(error)) log(`authorizer: ${error instanceof AuthorizerError ? error.trace : error}\n`)
-    return { allowed: false, context: undefined, response: api.failure(error) } as const
+    return { allowed: false, context: undefined, response: api.failure(error), error: failureType(error) } as const
   }
 }
 

@@ -1,6 +1,15 @@
-import { API_IDS, type Api, isUnauthorized, jsonResponse, logTime, MalformedAnswer, methodArn } from './api'
+import {
+  API_IDS,
+  type Api,
+  commonVariables,
+  isUnauthorized,
+  jsonResponse,
+  logTime,
+  MalformedAnswer,
+  methodArn,
+} from './api'
 import { groupHeaders, groupQuery, type IncomingRequest } from './incoming-request'
-import { routeKey } from './routes'
+import { type Route, routeKey } from './routes'
 
 const STAGE = '$default'
 
@@ -34,9 +43,17 @@ export const httpApi: Api = {
       : jsonResponse(500, { message: 'Internal Server Error' })
   },
 
-  noRoute: jsonResponse(404, { message: 'Not Found' }),
+  noRoute: { ...jsonResponse(404, { message: 'Not Found' }), error: 'RESOURCE_NOT_FOUND' },
 
   identify: ({ id }) => ({ 'Apigw-Requestid': id }),
+
+  logVariables: (request) => ({
+    ...commonVariables(request),
+    stage: STAGE,
+    httpMethod: request.method,
+    path: asDelivered(request.path),
+    routeKey: request.route && keyOf(request.route),
+  }),
 }
 
 function authorizerEvent(request: IncomingRequest) {
@@ -44,7 +61,7 @@ function authorizerEvent(request: IncomingRequest) {
   const path = asDelivered(request.path)
   const headers = joinEach(groupHeaders(request.headers, 'lower-case'))
   const { cookie, ...withoutCookie } = headers
-  const key = route.isDefault ? '$default' : routeKey(route)
+  const key = keyOf(route)
   const parameters = route.isDefault ? [] : Object.entries(request.pathParameters)
   return {
     version: '2.0',
@@ -74,6 +91,8 @@ function authorizerEvent(request: IncomingRequest) {
     },
   }
 }
+
+const keyOf = (route: Route): string => (route.isDefault ? '$default' : routeKey(route))
 
 /** An HTTP API decodes the path once, and a decoded question mark then begins the query. */
 const asDelivered = (path: string): string => decoded(path).split('?', 1)[0]!

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../limiter/clock'
 import type { RouteMatch } from './routes'
 
 /** A request as API Gateway has it after parsing. It is the same for both kinds of API, whose events differ in form. */
@@ -23,11 +24,11 @@ export interface IncomingRequest extends RouteMatch {
 /** What is known of a request before its route is. */
 export type UnroutedRequest = Omit<IncomingRequest, keyof RouteMatch>
 
-export function toUnroutedRequest(incoming: IncomingMessage): UnroutedRequest {
+export function toUnroutedRequest(incoming: IncomingMessage, clock: Clock = Date.now): UnroutedRequest {
   const method = incoming.method ?? 'GET'
   const [path, rawQuery] = splitTarget(incoming.url ?? '/')
   const sourceIp = (incoming.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-  const receivedAt = Date.now()
+  const receivedAt = clock()
   return {
     id: randomUUID(),
     method,

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { AccessLog } from './access-log'
 import { type GatewayResponse, jsonResponse } from './api'
 import type { BackendCalls } from './backend-calls'
 import { refusalOf } from './guard'
@@ -8,6 +9,7 @@ import type { RecentDenials } from './recent-denials'
 export interface OwnAnswers {
   readonly calls: BackendCalls
   readonly denials: RecentDenials
+  readonly accessLog: AccessLog
   /** What `GET /_local/gateway` answers. */
   readonly about: object
   /** Names other than this machine's by which it may be asked. */
@@ -19,11 +21,12 @@ export function ownAnswer(
   incoming: IncomingMessage,
   path: string,
   rawQuery: string,
-  { calls, denials, about, allowHosts }: OwnAnswers,
+  { calls, denials, accessLog, about, allowHosts }: OwnAnswers,
 ): GatewayResponse | undefined {
   const answers: Readonly<Record<string, () => GatewayResponse>> = {
     '/_local/backend-calls': () => jsonResponse(200, calls.toJSON()),
     '/_local/denials': () => denials.answer(rawQuery),
+    '/_local/access-log': () => accessLog.answer(),
     '/_local/gateway': () => jsonResponse(200, about),
   }
   if (incoming.method !== 'GET' || !Object.hasOwn(answers, path)) return undefined

@@ -1,6 +1,15 @@
 import type { APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
 import { ACCESS_DENIED, render } from '../../provisioning/gateway-response'
-import { API_IDS, type Api, type GatewayResponse, isUnauthorized, jsonResponse, logTime, methodArn } from './api'
+import {
+  API_IDS,
+  type Api,
+  commonVariables,
+  type GatewayResponse,
+  isUnauthorized,
+  jsonResponse,
+  logTime,
+  methodArn,
+} from './api'
 import { groupHeaders, groupQuery, type IncomingRequest } from './incoming-request'
 import { type PolicyAnswer, parsePolicyAnswer, permits } from './policy-answer'
 
@@ -34,13 +43,24 @@ export const restApi: Api = {
       : jsonResponse(500, { message: null }, { 'x-amzn-ErrorType': 'AuthorizerConfigurationException' })
   },
 
-  noRoute: jsonResponse(
-    403,
-    { message: 'Missing Authentication Token' },
-    { 'x-amzn-ErrorType': 'MissingAuthenticationTokenException' },
-  ),
+  noRoute: {
+    ...jsonResponse(
+      403,
+      { message: 'Missing Authentication Token' },
+      { 'x-amzn-ErrorType': 'MissingAuthenticationTokenException' },
+    ),
+    error: 'MISSING_AUTHENTICATION_TOKEN',
+  },
 
   identify: ({ id }) => ({ 'x-amzn-RequestId': id }),
+
+  logVariables: (request) => ({
+    ...commonVariables(request),
+    stage: STAGE,
+    httpMethod: request.method,
+    path: `/${STAGE}${request.path}`,
+    resourcePath: request.route?.resource,
+  }),
 }
 
 /** @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html */

@@ -27,9 +27,17 @@ export interface Occasion {
   readonly closed?: { readonly code: number; readonly reason: string }
 }
 
+/** The part of an event that its line in the access log is made of. */
+export interface LoggedEvent {
+  readonly requestContext: Readonly<Record<string, unknown>> & {
+    readonly requestTimeEpoch: number
+    readonly identity: { readonly sourceIp: string }
+  }
+}
+
 /** The event of a route, as a Lambda function gets it. */
-export interface WebSocketEvent {
-  readonly requestContext: Readonly<Record<string, unknown>> & { readonly routeKey: string; readonly requestId: string }
+export interface WebSocketEvent extends LoggedEvent {
+  readonly requestContext: LoggedEvent['requestContext'] & { readonly routeKey: string; readonly requestId: string }
   readonly body?: string
   readonly isBase64Encoded: boolean
 }

@@ -1,7 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isUnauthorized, jsonResponse } from '../gateway/api'
+import type { Clock } from '../../limiter/clock'
+import { AccessLog, type Answered } from '../gateway/access-log'
+import { failureType, type GatewayError, isUnauthorized, jsonResponse } from '../gateway/api'
 import { type Authorize, AuthorizerError } from '../gateway/authorizer'
 import { BackendCalls } from '../gateway/backend-calls'
 import type { Decided } from '../gateway/decided'
@@ -14,7 +16,17 @@ import { send } from '../gateway/send'
 import { StartError } from '../start-error'
 import type { RouteResponse, WebSocketBackend } from './backends'
 import { answerConnections } from './connections'
-import { authorizerEvent, CONNECT_ARN, type Connection, connectEvent, routeEvent, STAGE } from './events'
+import {
+  authorizerEvent,
+  CONNECT_ARN,
+  type Connection,
+  connectEvent,
+  type LoggedEvent,
+  type Occasion,
+  routeEvent,
+  STAGE,
+} from './events'
+import { connectionOf, isHandshake, refuseUpgrade } from './handshake'
 import { ABNORMAL, GOING_AWAY, MAX_MESSAGE_BYTES, type OpenConnection, UNSUPPORTED_DATA } from './open-connection'
 import type { SelectRoute } from './route-selection'
 
@@ -28,6 +40,10 @@ export interface WebSocketGatewayOptions {
   readonly log: (text: string) => void
   /** Gets each decision about a connection, and each message with the status that its route returned. */
   readonly decided?: (decided: Decided) => void
+  /** Gets each line of the access log. @default the last ones are only kept for `GET /_local/access-log` */
+  readonly accessLog?: (line: string) => void
+  /** When connections and messages come. @default the system's time */
+  readonly clock?: Clock
   /** What `GET /_local/gateway` answers. @default nothing */
   readonly about?: object
   /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
@@ -48,11 +64,12 @@ export function assertWs(): void {
  * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
  */
 export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
-  const { about = {}, allowHosts = [] } = options
+  const { about = {}, allowHosts = [], clock = Date.now } = options
   const { WebSocketServer } = await import('ws')
   const open = new Map<string, OpenConnection>()
   const calls = new BackendCalls()
   const denials = new RecentDenials()
+  const accessLog = new AccessLog(options.accessLog)
   const protocols = new WeakMap<IncomingMessage, string>()
   const sockets = new WebSocketServer({
     noServer: true,
@@ -61,7 +78,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   })
 
   async function connect(incoming: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
-    const request = toUnroutedRequest(incoming)
+    const request = toUnroutedRequest(incoming, clock)
     const connection = connectionOf(request, incoming)
     const refuse = (status: number, message: string) => {
       const body = JSON.stringify({ message, connectionId: connection.id, requestId: request.id })
@@ -74,6 +91,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       const { context } = decision
       const one = { method: 'GET', path: '$connect', route: '$connect', status, ...(context && { context }) }
       denials.add(one)
+      logged(authorizerEvent(request, connection), { status, error: decision.error, context })
       options.decided?.(one)
     }
     if (decision.refused) {
@@ -91,7 +109,10 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     }
     const protocol = Object.entries(headers).find(([name]) => /^sec-websocket-protocol$/i.test(name))?.[1]
     if (protocol !== undefined) protocols.set(incoming, String(protocol))
-    if (socket.destroyed) return ended({ ...connection, authorizer }, { code: ABNORMAL, reason: '' })
+    if (socket.destroyed) {
+      logged(authorizerEvent(request, connection), { context: decision.context })
+      return ended({ ...connection, authorizer }, { code: ABNORMAL, reason: '' })
+    }
     sockets.handleUpgrade(incoming, socket, head, (opened) => {
       told(101)
       accept({ ...connection, authorizer, socket: opened, lastActiveAt: Date.now() })
@@ -115,17 +136,27 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 
   async function ended(connection: Connection, closed: { readonly code: number; readonly reason: string }) {
-    await call(eventOf(connection, 'DISCONNECT', '$disconnect', { closed }))
+    const event = eventOf(connection, 'DISCONNECT', '$disconnect', { at: clock(), closed })
+    const { statusCode: status = 200 } = await call(event, { statusCode: 500 })
+    logged(event, { status, context: connection.authorizer })
   }
 
   async function receive(connection: OpenConnection, body: string): Promise<void> {
     const routeKey = options.selectRoute(body)
-    const event = eventOf(connection, 'MESSAGE', routeKey, { body })
+    const event = eventOf(connection, 'MESSAGE', routeKey, { at: clock(), body })
     const { requestId } = event.requestContext
     const failed = { message: 'Internal server error', connectionId: connection.id, requestId }
     const answer = await call(event, { statusCode: 500, body: JSON.stringify(failed) })
-    options.decided?.({ method: 'MESSAGE', path: routeKey, status: answer.statusCode ?? 200 })
+    const { statusCode: status = 200 } = answer
+    logged(event, { status, context: connection.authorizer })
+    options.decided?.({ method: 'MESSAGE', path: routeKey, status })
     if (typeof answer.body === 'string' && answer.body !== '') connection.socket.send(answer.body)
+  }
+
+  function logged({ requestContext }: LoggedEvent, answered: Pick<Answered, 'status' | 'error' | 'context'>) {
+    const { requestTimeEpoch: receivedAt } = requestContext
+    const variables = { ...requestContext, 'identity.sourceIp': requestContext.identity.sourceIp }
+    accessLog.add({ ...answered, receivedAt, durationMs: clock() - receivedAt, variables })
   }
 
   /** What a route answers, or `failed` where it fails. */
@@ -141,7 +172,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 
   const listener = (incoming: IncomingMessage, response: ServerResponse) => {
-    const work = answerConnections(incoming, response, open, { calls, denials, about, allowHosts })
+    const work = answerConnections(incoming, response, open, { calls, denials, accessLog, about, allowHosts })
     work.catch((error: unknown) => {
       options.log(`gateway: ${error}\n`)
       if (!response.headersSent) send(response, jsonResponse(500, { message: 'Internal server error' }))
@@ -173,27 +204,15 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 }
 
-function connectionOf(request: UnroutedRequest, { headers }: IncomingMessage): Omit<Connection, 'authorizer'> {
-  return {
-    id: `${randomBytes(11).toString('base64url')}=`,
-    connectedAt: request.receivedAt,
-    sourceIp: request.sourceIp,
-    userAgent: headers['user-agent'],
-    host: headers.host ?? 'localhost',
-  }
-}
-
-/** RFC 6455 §4.2.1. */
-const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' &&
-  headers.upgrade?.toLowerCase() === 'websocket' &&
-  headers['sec-websocket-version'] === '13' &&
-  /^[\w+/]{22}==$/.test(headers['sec-websocket-key'] ?? '')
-
 type Decision =
-  | { readonly refused: readonly [status: number, message: string]; readonly context?: Decided['context'] }
+  | {
+      readonly refused: readonly [status: number, message: string]
+      readonly error: GatewayError
+      readonly context?: Decided['context']
+    }
   | {
       readonly refused?: undefined
+      readonly error?: undefined
       readonly context: Decided['context']
       readonly authorizer: Connection['authorizer']
     }
@@ -211,11 +230,12 @@ async function decide(
     const { context } = policy
     return permits(policy.statements, CONNECT_ARN)
       ? { context, authorizer: toBackend(policy) }
-      : { context, refused: [403, DENIED] }
+      : { context, refused: [403, DENIED], error: 'ACCESS_DENIED' }
   } catch (error) {
-    if (isUnauthorized(error)) return { refused: [401, 'Unauthorized'] }
+    const type = failureType(error)
+    if (isUnauthorized(error)) return { refused: [401, 'Unauthorized'], error: type }
     log(`authorizer: ${error instanceof AuthorizerError ? error.trace : error}\n`)
-    return { refused: [500, 'Internal server error'] }
+    return { refused: [500, 'Internal server error'], error: type }
   }
 }
 
@@ -223,20 +243,8 @@ function eventOf(
   connection: Connection,
   eventType: 'MESSAGE' | 'DISCONNECT',
   routeKey: string,
-  { body, closed }: { readonly body?: string; readonly closed?: { readonly code: number; readonly reason: string } },
+  { at, body, closed }: Pick<Occasion, 'at' | 'closed'> & { readonly body?: string },
 ) {
-  const occasion = { eventType, routeKey, requestId: randomUUID(), at: Date.now(), ...(closed && { closed }) }
+  const occasion = { eventType, routeKey, requestId: randomUUID(), at, ...(closed && { closed }) }
   return routeEvent(connection, occasion, body)
-}
-
-const REASONS: Readonly<Record<number, string>> = { 401: 'Unauthorized', 403: 'Forbidden' }
-
-function refuseUpgrade(socket: Socket, status: number, body: string): void {
-  const head = [
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }

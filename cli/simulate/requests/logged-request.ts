@@ -35,6 +35,8 @@ export interface LoggedRequest {
   /** Of a WebSocket: `CONNECT`, `MESSAGE`, `DISCONNECT`. */
   readonly eventType?: string
   readonly durationMs?: number
+  /** No authorizer was asked, and none would be. */
+  readonly unasked?: true
   /** Values by which policies may count: `header:x-tenant`, `claim:org`. */
   readonly values?: ReadonlyMap<string, string>
 }

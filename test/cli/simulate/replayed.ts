@@ -5,13 +5,14 @@ import { FieldMap } from '../../../cli/simulate/lines/field-map'
 import { jsonLine } from '../../../cli/simulate/lines/json-line'
 import { requestMaker } from '../../../cli/simulate/lines/to-request'
 import type { LoggedRequest } from '../../../cli/simulate/requests/logged-request'
+import { decidedOf, withUnasked } from '../../../cli/simulate/requests/unasked'
 import { type Decided, Side } from '../../../cli/simulate/side'
 import { Simulation } from '../../../cli/simulate/simulation'
 import { AccessList } from '../../../lambda/config-table/items/access-list'
 import { parseTiersFile } from '../../../lambda/config-table/items/parse-tiers-file'
 import type { PolicySet } from '../../../lambda/config-table/items/policy-set'
 import type { AuthorizerContext } from '../../../lambda/responses/context'
-import { ACCESS_LOG_LINE } from '../../../provisioning/access-log'
+import { accessLogLine as lineOf } from '../../../provisioning/access-log'
 
 type Event = Readonly<Record<string, never>>
 
@@ -38,19 +39,20 @@ export function accessLogLine(
     'identity.sourceIp': requestContext.identity.sourceIp,
   }
   for (const [name, value] of Object.entries(context)) values[`authorizer.${name}`] = value
-  const line = ACCESS_LOG_LINE.replace(/\$context\.([\w.]+)/g, (_, name: string) => String(values[name] || '-'))
+  const line = lineOf((name) => values[name])
   const more = costNames.map((name) => `,"${name}":"${values[`authorizer.${name}`]}"`).join('')
   return `${line.slice(0, -1)}${more}}`
 }
 
 /** Requests from lines of JSON. @throws for one that cannot be read */
 export function requestsFrom(lines: readonly string[], set: PolicySet, map = new FieldMap()): LoggedRequest[] {
-  const parseLine = jsonLine(requestMaker(map, costNamesIn(set)))
-  return lines.map((line) => {
+  const parseLine = jsonLine(withUnasked(requestMaker(map, costNamesIn(set))))
+  const requests = lines.map((line) => {
     const request = parseLine(line)
     if (request === null || typeof request === 'string') throw new Error(`${request}: ${line}`)
     return request
   })
+  return [...decidedOf(requests)]
 }
 
 /** Replays requests, and returns what became of each. */
