@@ -51,7 +51,8 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
 export async function command(args: readonly string[], endpoint: string, env: Io['env']): Promise<Said> {
   const { io, said } = quietIo(env)
   const session = new Session(io, '')
-  session.commandName = args.slice(0, Object.hasOwn(COMMANDS, args[0]!) ? 2 : 1).join(' ')
+  // so that `sluice history` tells a change made on the page from one of the command line
+  session.commandName = `dev console: ${args.slice(0, Object.hasOwn(COMMANDS, args[0]!) ? 2 : 1).join(' ')}`
   const program = new Command('sluice').exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
   for (const [group, commands] of Object.entries(COMMANDS)) {
     const parent = group === '' ? program : program.command(group)

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
+import type { Full } from '../../pages/console/protocol'
 
-/** Pages that are open at once. */
+/** Pages that are looked at at once: hidden ones have no stream. */
 const MOST_STREAMS = 16
+/** A page for which there was no room asks again. */
+const AGAIN_MS = 1000
 const HEARTBEAT_MS = 15_000
 
 /**
@@ -24,10 +27,19 @@ export class EventStreams {
     return this.#streams.size
   }
 
-  /** @returns whether there was room for one more. */
+  /**
+   * A page for which there is no room is told so, as the event `full`, and its stream ends: a browser asks again by
+   * itself, as it would not after a status of 503.
+   *
+   * @returns whether there was room for one more.
+   */
   open(response: ServerResponse, headers: Readonly<Record<string, string>>): boolean {
-    if (this.#streams.size >= MOST_STREAMS) return false
     response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' })
+    if (this.#streams.size >= MOST_STREAMS) {
+      const full: Full = { most: MOST_STREAMS }
+      response.end(`retry: ${AGAIN_MS}\nevent: full\ndata: ${JSON.stringify(full)}\n\n`)
+      return false
+    }
     this.#streams.set(response, { isFull: false })
     response.once('close', () => this.#streams.delete(response))
     response.on('drain', () => {

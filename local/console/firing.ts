@@ -1,9 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { LastAnswer, Pace, Shot } from '../../pages/console/protocol'
 
-export const MOST_REQUESTS = 1000
-export const FEWEST_PER_SECOND = 0.2
-export const MOST_PER_SECOND = 200
 /** Requests under way at once; those whose turn comes while there are so many are left out. */
 const MOST_UNDER_WAY = 64
 const MOST_BODY = 4000
@@ -116,6 +113,7 @@ export class Firing {
             const headers = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []))
             answered({
               at: clock(),
+              apiKey,
               request: `${method} ${targetOf(route)}`,
               status: answer.statusCode!,
               headers,

@@ -38,6 +38,10 @@ export async function lookAt(
       subject: subject.name,
       tier: subject.tier?.name ?? null,
       blocked: subject.beforeLimits === 'blocked',
+      withoutTable: {
+        failureMode: subject.tier?.failureMode ?? 'local', // as the authorizers of a local gateway are set
+        localShare: subject.configuration.policies.settings.localShare,
+      },
       gauges: counted.map((one) => gaugeOf(one, itemOf(one.key), now)),
       items: items.flatMap(({ key, raw }) =>
         raw === undefined

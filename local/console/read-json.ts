@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { RANGES, wrongNumber } from '../../pages/console/numbers'
 import { readText } from '../gateway/send'
 
 const MOST_BYTES = 512 * 1024
@@ -32,17 +33,10 @@ export async function readJson(
 }
 
 /** A number of a page's form. @throws WrongField */
-export function numberIn(
-  value: unknown,
-  field: string,
-  { from, to, whole = false }: { readonly from: number; readonly to: number; readonly whole?: boolean },
-): number {
-  const isRight = typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
-  if (isRight) return value
-  throw new WrongField(
-    field,
-    `must be a ${whole ? 'whole ' : ''}number from ${from} to ${to}, got ${JSON.stringify(value) ?? 'nothing'}`,
-  )
+export function numberIn(value: unknown, field: keyof typeof RANGES): number {
+  const wrong = wrongNumber(RANGES[field], value)
+  if (wrong === undefined) return value as number
+  throw new WrongField(field, wrong)
 }
 
 /** One of some texts. @throws WrongField */

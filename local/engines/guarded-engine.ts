@@ -24,10 +24,10 @@ const KEEP_ALIVE_MS = 60_000
 const FINISH_WITHIN_MS = 2000
 
 /**
- * Starts an engine for users. Embedded ones answer every origin (`Access-Control-Allow-Origin: *`), so any web page that
- * is open on this machine could read and write the tables. So the engine listens where no browser goes, and at its known
- * port a guard refuses what a page could send, and passes everything else on. An engine that the user runs is used as it
- * is.
+ * Starts an engine for users. Embedded ones answer every origin (`Access-Control-Allow-Origin: *`), so any web page
+ * that is open on this machine could read and write the tables. So the engine listens where no browser goes, and at its
+ * known port a guard refuses what a page could send, and passes everything else on. An engine that the user runs is
+ * used as it is.
  */
 export async function startGuardedEngine({ port = 0, allowHosts, ...wish }: GuardedWish): Promise<GuardedEngine> {
   if (wish.endpoint !== undefined) {

@@ -14,8 +14,8 @@ export interface Onward {
 }
 
 /**
- * Passes a call of DynamoDB on, and its answer back, as they come. Where the engine cannot be reached or breaks off, the
- * caller's connection is cut, as the engine would.
+ * Passes a call of DynamoDB on, and its answer back, as they come. Where the engine cannot be reached or breaks off,
+ * the caller's connection is cut, as the engine would.
  */
 export function passOn(incoming: IncomingMessage, response: ServerResponse, onward: Onward): void {
   const { target, agent, body, answered = () => true } = onward

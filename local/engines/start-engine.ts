@@ -15,8 +15,8 @@ export interface EngineWish {
 /**
  * The requested engine, or else the fastest that runs here: dynoxide, else dynalite.
  *
- * Returns when it answers. A requested engine is never replaced by another. It answers any page that finds it: what users
- * start is `startGuardedEngine`.
+ * Returns when it answers. A requested engine is never replaced by another. It answers any page that finds it: what
+ * users start is `startGuardedEngine`.
  */
 export async function startEngine({ engine, endpoint, at }: EngineWish): Promise<Engine> {
   if (engine !== undefined && endpoint !== undefined) {

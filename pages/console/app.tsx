@@ -7,7 +7,7 @@ import { Fire } from './fire'
 import { Gauges } from './gauges'
 import { Inside } from './inside'
 import type { Look } from './protocol'
-import { type Known, type Looked, post, useStream } from './stream'
+import { type Connection, type Known, type Looked, post, useStream } from './stream'
 import { Timeline } from './timeline'
 import { Why } from './why'
 
@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 250
 const LOOK_AGAIN_MS = 1500
 
 export function App() {
-  const { known, isConnected } = useStream()
+  const { known, connection } = useStream()
   return (
     <>
       <header class="top">
@@ -31,12 +31,20 @@ export function App() {
           <a href="lab">Compare the algorithms in the lab</a>
         </nav>
         <p class="status" role="status">
-          {isConnected ? '● connected' : known ? '○ the gateway is gone: trying again' : '○ connecting'}
+          {connectionText(connection)}
         </p>
       </header>
       {known && <Console known={known} />}
     </>
   )
+}
+
+function connectionText(connection: Connection): string {
+  if (typeof connection === 'object')
+    return `○ ${connection.full} other windows show the console, as many as may at once: close or hide one`
+  return { connected: '● connected', connecting: '○ connecting', lost: '○ the gateway is gone: trying again' }[
+    connection
+  ]
 }
 
 function Console({ known }: { readonly known: Known }) {
@@ -51,7 +59,11 @@ function Console({ known }: { readonly known: Known }) {
         <Break known={known} />
       </div>
       <div class="middle">
-        <Why last={standing.last} change={standing.change} />
+        <Why
+          last={standing.last}
+          withoutTable={looked && standing.last?.apiKey === apiKey ? looked.look.withoutTable : undefined}
+          instances={standing.instances}
+        />
         <Gauges
           looked={looked}
           wrong={wrong}

@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
-import { NumberField, Wrong } from '../shared/field'
+import { Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
+import { typedNumber } from './numbers'
 import type { Trouble, Wrong as WrongField } from './protocol'
+import { RangeField } from './range-field'
 import { type Known, post } from './stream'
 
 const TROUBLES: readonly (readonly [trouble: Trouble, label: string, about: string])[] = [
@@ -21,7 +23,7 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
   useEffect(() => setChosen(undefined), [trouble])
   const choose = async (wanted: Trouble, ms: string) => {
     setChosen(wanted)
-    const { wrong } = await post('break', { trouble: wanted, slowMs: ms.trim() === '' ? null : Number(ms) })
+    const { wrong } = await post('break', { trouble: wanted, slowMs: typedNumber(ms) })
     if (wrong) setChosen(undefined)
     setWrong(wrong)
   }
@@ -54,12 +56,16 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
           void choose('slow', slowMs)
         }}
       >
-        <NumberField
+        <RangeField
           id="slow"
+          range="slowMs"
           label="Delay when slow, in ms"
           wrong={wrong?.field === 'slowMs' ? wrong.message : undefined}
           value={slowMs}
-          onType={setSlowMs}
+          onType={(text) => {
+            setSlowMs(text)
+            setWrong(undefined)
+          }}
         />
         <button type="submit">Make it slow</button>
       </form>

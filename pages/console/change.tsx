@@ -1,7 +1,11 @@
+import type { ComponentChildren } from 'preact'
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { Field, NumberField, Wrong } from '../shared/field'
+import { Field } from '../shared/field'
 import { Panel } from '../shared/panel'
-import type { Look, Wrong as WrongField } from './protocol'
+import { clockText, durationText } from '../shared/time-text'
+import { CallerActions, type CallerActionsProps } from './caller-actions'
+import { typedNumber } from './numbers'
+import type { TierChange, Wrong as WrongField } from './protocol'
 import { type Known, post } from './stream'
 
 interface Policy {
@@ -19,16 +23,15 @@ interface Tiers {
   readonly yaml: string
 }
 
-interface ChangeProps {
+interface ChangeProps extends CallerActionsProps {
   readonly known: Known
-  readonly apiKey: string | null
-  readonly look: Look | undefined
-  readonly changed: () => void
 }
 
 /** Limits and callers, changed as the command line would change them. */
 export function Change({ known: { hello, standing }, apiKey, look, changed }: ChangeProps) {
   const [tiers, setTiers] = useState<Tiers>()
+  /** Where it was asked for, and so where it is told. */
+  const [form, setForm] = useState<'limits' | 'yaml'>('limits')
   const read = useCallback(async () => {
     const answer = await fetch('console/tiers')
     if (answer.ok) setTiers(await answer.json())
@@ -36,20 +39,41 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
   const { at = 0, state = '' } = standing.change ?? {}
   useEffect(() => void read(), [read, at, state])
   if (!hello.isLocal || !tiers) return null
+  const { change } = standing
+  const told = (
+    <p class="small change" role="status" data-change={change?.state}>
+      {change && changeText(change)}
+    </p>
+  )
   return (
     <Panel
       id="change"
       title="Change"
-      about="Applied as sluice tiers apply does it: to the table, and not to your file."
+      about="Applied as sluice tiers apply does it: to the table, and not to your file. In sluice history it is the console’s."
     >
-      <Limits key={`${at}`} tiers={tiers} first={look?.tier ?? undefined} />
-      <Yaml key={`yaml ${tiers.yaml}`} tiers={tiers} />
+      <Limits key={`${at}`} tiers={tiers} first={look?.tier ?? undefined} asked={() => setForm('limits')}>
+        {form === 'limits' && told}
+      </Limits>
+      <details>
+        <summary>All tiers as YAML</summary>
+        <Yaml key={`yaml ${tiers.yaml}`} tiers={tiers} asked={() => setForm('yaml')}>
+          {form === 'yaml' && told}
+        </Yaml>
+      </details>
       <CallerActions apiKey={apiKey} look={look} changed={changed} />
     </Panel>
   )
 }
 
-function Limits({ tiers, first }: { readonly tiers: Tiers; readonly first: string | undefined }) {
+interface FormProps {
+  readonly tiers: Tiers
+  /** Is told when a change is asked for. */
+  readonly asked: () => void
+  /** What became of it. */
+  readonly children: ComponentChildren
+}
+
+function Limits({ tiers, first, asked, children }: FormProps & { readonly first: string | undefined }) {
   const names = Object.keys(tiers.file.tiers)
   const [tier, setTier] = useState(first !== undefined && names.includes(first) ? first : names[0]!)
   const [edited, setEdited] = useState<Readonly<Record<string, string>>>({})
@@ -75,11 +99,11 @@ function Limits({ tiers, first }: { readonly tiers: Tiers; readonly first: strin
   const apply = async () => {
     const limits = Object.fromEntries(
       policies.map(({ name, limit, window }) => {
-        const text = textIn(`limit ${name}`, String(limit))
-        const number = text.trim() === '' ? null : Number(text)
+        const number = typedNumber(textIn(`limit ${name}`, String(limit)))
         return [name, { limit: number, ...(window !== undefined && { window: textIn(`window ${name}`, window) }) }]
       }),
     )
+    asked()
     setWrong((await post('apply', { tier, limits })).wrong)
   }
   return (
@@ -120,87 +144,48 @@ function Limits({ tiers, first }: { readonly tiers: Tiers; readonly first: strin
         <button type="submit" class="main">
           Apply limits
         </button>
+        {children}
       </div>
     </form>
   )
 }
 
-function Yaml({ tiers }: { readonly tiers: Tiers }) {
+function Yaml({ tiers, asked, children }: FormProps) {
   const [yaml, setYaml] = useState(tiers.yaml)
   const [wrong, setWrong] = useState<WrongField>()
   return (
-    <details>
-      <summary>All tiers as YAML</summary>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void post('apply', { yaml, exported: tiers.file.exported ?? {} }).then(({ wrong }) => setWrong(wrong))
-        }}
-      >
-        <Field id="yaml" label="Tiers, routes and settings" wrong={wrong?.message}>
-          {(attributes) => (
-            <textarea
-              {...attributes}
-              rows={18}
-              spellcheck={false}
-              value={yaml}
-              onInput={({ currentTarget }) => setYaml(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <div class="row">
-          <button type="submit" class="main">
-            Apply YAML
-          </button>
-        </div>
-      </form>
-    </details>
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        asked()
+        void post('apply', { yaml, exported: tiers.file.exported ?? {} }).then(({ wrong }) => setWrong(wrong))
+      }}
+    >
+      <Field id="yaml" label="Tiers, routes and settings" wrong={wrong?.message}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            rows={18}
+            spellcheck={false}
+            value={yaml}
+            onInput={({ currentTarget }) => setYaml(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <div class="row">
+        <button type="submit" class="main">
+          Apply YAML
+        </button>
+        {children}
+      </div>
+    </form>
   )
 }
 
-function CallerActions({ apiKey, look, changed }: Omit<ChangeProps, 'known'>) {
-  const [units, setUnits] = useState('5')
-  const [said, setSaid] = useState('')
-  const [wrong, setWrong] = useState<WrongField>()
-  const act = async (action: string) => {
-    const number = units.trim() === '' ? null : Number(units)
-    const { ok, wrong } = await post<{ message: string; command: string }>('caller', { action, apiKey, units: number })
-    setWrong(wrong)
-    setSaid(ok ? `$ ${ok.command}\n${ok.message}` : '')
-    changed()
-  }
-  return (
-    <div class="stack">
-      <h3>The caller {look && <code>{look.subject}</code>}</h3>
-      <div class="row">
-        <button type="button" onClick={() => void act('reset')}>
-          Reset all limits
-        </button>
-        <button type="button" onClick={() => void act(look?.blocked ? 'unblock' : 'block')}>
-          {look?.blocked ? 'Unblock' : 'Block'}
-        </button>
-        <form
-          class="row"
-          onSubmit={(event) => {
-            event.preventDefault()
-            void act('refund')
-          }}
-        >
-          <NumberField
-            id="units"
-            label="Units"
-            wrong={wrong?.field === 'units' ? wrong.message : undefined}
-            value={units}
-            onType={setUnits}
-          />
-          <button type="submit">Refund</button>
-        </form>
-      </div>
-      <Wrong id="caller-wrong" message={wrong && wrong.field !== 'units' ? wrong.message : undefined} />
-      <pre role="status" class="said">
-        {said}
-      </pre>
-    </div>
-  )
+function changeText({ state, message, at, inForceAt }: TierChange): string {
+  const when = clockText(at)
+  if (state === 'in-force')
+    return `Tiers: ${message} at ${when}. In force in all authorizers since ${clockText(inForceAt!)}, after ${durationText(inForceAt! - at)}.`
+  return state === 'failed' ? `Tiers: ${message}` : `Tiers: ${message} at ${when}. Not in force in all authorizers yet.`
 }

@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks'
-import { Field, NumberField, Wrong } from '../shared/field'
+import { Field, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
+import { RANGES, typedNumber } from './numbers'
 import type { Pace, Wrong as WrongField } from './protocol'
+import { RangeField } from './range-field'
 import { type Known, post } from './stream'
 
 interface FireProps {
@@ -26,7 +28,10 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
   const fire = async (pace: object) => setWrong((await post('fire', { route, apiKey, pace })).wrong)
   const stop = () => void post('stop', {})
   const hold = () => void fire({ kind: 'steady', perSecond: HOLD_PER_SECOND })
-  const toNumber = (text: string) => (text.trim() === '' ? null : Number(text))
+  const typedInto = (set: (text: string) => void) => (text: string) => {
+    set(text)
+    setWrong(undefined)
+  }
   const wrongOf = (field: string) => (wrong?.field === field ? wrong.message : undefined)
   const sample = hello.samples.find((one) => one.route === route)!
   return (
@@ -80,7 +85,7 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
         onSubmit={(event) => {
           event.preventDefault()
           void fire(
-            kind === 'burst' ? { kind, requests: toNumber(requests) } : { kind, perSecond: toNumber(perSecond) },
+            kind === 'burst' ? { kind, requests: typedNumber(requests) } : { kind, perSecond: typedNumber(perSecond) },
           )
         }}
       >
@@ -98,20 +103,22 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
           )}
         </Field>
         {kind === 'burst' ? (
-          <NumberField
+          <RangeField
             id="requests"
+            range="requests"
             label="Requests"
             wrong={wrongOf('requests')}
             value={requests}
-            onType={setRequests}
+            onType={typedInto(setRequests)}
           />
         ) : (
-          <NumberField
+          <RangeField
             id="rate"
-            label="Requests per second, 0.2 to 200"
+            range="perSecond"
+            label={`Requests per second, ${RANGES.perSecond.from} to ${RANGES.perSecond.to}`}
             wrong={wrongOf('perSecond')}
             value={perSecond}
-            onType={setPerSecond}
+            onType={typedInto(setPerSecond)}
           />
         )}
         <div class="row">

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Panel } from '../shared/panel'
 import { durationText } from '../shared/time-text'
-import type { Gauge } from './protocol'
+import type { Gauge, WithoutTable } from './protocol'
 import type { Looked } from './stream'
 
 const MOVE_EVERY_MS = 200
@@ -43,8 +43,8 @@ export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
       {wrong && <p class="wrong">{wrong}</p>}
       {isAway && (
         <p class="soft" id="away">
-          This is what the table has. While the authorizers cannot reach it, their failure mode decides: by default each
-          instance counts a share of every limit in its own memory.
+          This is what the table has. While the authorizers cannot reach it, the tier’s failure mode decides, which is{' '}
+          {modeText(looked?.look.withoutTable)}.
         </p>
       )}
       <ul class="gauges">
@@ -54,6 +54,13 @@ export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
       </ul>
     </Panel>
   )
+}
+
+function modeText({ failureMode, localShare }: WithoutTable = { failureMode: 'local', localShare: 1 }): string {
+  if (failureMode === 'allow') return 'allow: everything passes, uncounted'
+  if (failureMode === 'deny') return 'deny: nothing passes'
+  const percent = Number((localShare * 100).toFixed(2))
+  return `local: each authorizer counts in its own memory, and admits ${percent} % of what was left of every limit`
 }
 
 function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: number }) {

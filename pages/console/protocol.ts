@@ -82,6 +82,8 @@ export interface LastAnswer {
   readonly at: number
   /** `GET /hello`. */
   readonly request: string
+  /** Whose it was; `null` without a key. */
+  readonly apiKey: string | null
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
@@ -112,6 +114,12 @@ export interface Hello {
   readonly isLocal: boolean
   readonly dots: readonly Dot[]
   readonly standing: Standing
+}
+
+/** The only event of a stream for which there is no room. */
+export interface Full {
+  /** Pages that are looked at at once. */
+  readonly most: number
 }
 
 /** A policy of a caller and how it stands. */
@@ -154,8 +162,16 @@ export interface Look {
   readonly subject: string
   readonly tier: string | null
   readonly blocked: boolean
+  readonly withoutTable: WithoutTable
   readonly gauges: readonly Gauge[]
   readonly items: readonly StoredItem[]
+}
+
+/** How a caller's requests are decided while the table cannot be asked. */
+export interface WithoutTable {
+  readonly failureMode: 'local' | 'allow' | 'deny'
+  /** The part of each limit that one authorizer admits by itself, in mode `local`. */
+  readonly localShare: number
 }
 
 /** Why nothing was done, beside the field that is wrong. */

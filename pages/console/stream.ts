@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Dot, Hello, Look, Standing, Wrong } from './protocol'
+import type { Dot, Full, Hello, Look, Standing, Wrong } from './protocol'
 
 const KEEP_MS = 125_000
 
@@ -18,17 +18,26 @@ export interface Looked {
   readonly at: number
 }
 
-/** Follows the gateway. `undefined` until it has answered. */
-export function useStream(): { readonly known: Known | undefined; readonly isConnected: boolean } {
+/** `full`: so many pages are open that there is no room for this one. */
+export type Connection = 'connecting' | 'connected' | 'lost' | { readonly full: number }
+
+/**
+ * Follows the gateway. `known` is undefined until it has answered. A page that nobody looks at does not: a browser has
+ * six connections to a host, which as many tabs would use up, and the next would not even load.
+ */
+export function useStream(): { readonly known: Known | undefined; readonly connection: Connection } {
   const [known, setKnown] = useState<Known>()
-  const [isConnected, setConnected] = useState(false)
+  const [connection, setConnection] = useState<Connection>('connecting')
+  const isSeen = useIsSeen()
   useEffect(() => {
+    if (!isSeen) return
     const source = new EventSource('console/events')
+    source.addEventListener('full', ({ data }) => setConnection({ full: (JSON.parse(data) as Full).most }))
     source.addEventListener('hello', ({ data }) => {
       const hello = JSON.parse(data) as Hello
       const { standing } = hello
       setKnown({ hello, standing, dots: [...hello.dots], aheadMs: standing.now - Date.now() })
-      setConnected(true)
+      setConnection('connected')
     })
     source.addEventListener('dots', ({ data }) => {
       setKnown((before) => {
@@ -44,10 +53,21 @@ export function useStream(): { readonly known: Known | undefined; readonly isCon
       const standing = JSON.parse(data) as Standing
       setKnown((before) => before && { ...before, standing, aheadMs: standing.now - Date.now() })
     })
-    source.onerror = () => setConnected(false)
+    source.onerror = () =>
+      setConnection((before) => (typeof before === 'object' || before === 'connecting' ? before : 'lost'))
     return () => source.close()
+  }, [isSeen])
+  return { known, connection }
+}
+
+function useIsSeen(): boolean {
+  const [isSeen, setSeen] = useState(document.visibilityState === 'visible')
+  useEffect(() => {
+    const look = () => setSeen(document.visibilityState === 'visible')
+    document.addEventListener('visibilitychange', look)
+    return () => document.removeEventListener('visibilitychange', look)
   }, [])
-  return { known, isConnected }
+  return isSeen
 }
 
 /** Asks the gateway for something. @returns what is wrong where it refused. */

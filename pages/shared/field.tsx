@@ -29,13 +29,13 @@ export function Field({ id, label, wrong, children }: FieldProps) {
   )
 }
 
-interface NumberFieldProps extends Omit<FieldProps, 'children'> {
+export interface NumberFieldProps extends Omit<FieldProps, 'children'> {
   /** As it was typed. */
   readonly value: string
   readonly onType: (value: string) => void
 }
 
-/** A number to type, whatever it is: who takes it says what is wrong. */
+/** A number to type. */
 export function NumberField({ value, onType, ...field }: NumberFieldProps) {
   return (
     <Field {...field}>

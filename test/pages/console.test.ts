@@ -3,6 +3,7 @@ import { ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import type { Browser, Page } from 'playwright-core'
 import { connect } from '../../local/dynamodb'
 import { startGuardedEngine } from '../../local/engines/guarded-engine'
+import { sluice } from '../cli/command-line'
 import { describeInBrowser, openBrowser, seriousIn } from './browser'
 import { startDev } from './dev'
 
@@ -54,6 +55,9 @@ describeInBrowser('the console in a browser', () => {
       .waitFor({ state: 'attached', ...PATIENCE })
   const backend = async () =>
     ((await (await fetch(`${dev.url}/_local/backend-calls`)).json()) as { readonly total: number }).total
+  const why = async () => (await page.locator('.why').textContent())!
+  const dynamodb = async () =>
+    ((await (await fetch(`${dev.url}/_local/gateway`)).json()) as { readonly dynamodb: string }).dynamodb
   const fire = async (requests: number) => {
     const before = await counter('requests')
     await field('How').selectOption('burst')
@@ -93,9 +97,9 @@ describeInBrowser('the console in a browser', () => {
 
   it('says beside the field what is wrong, and changes nothing', async () => {
     const requests = await counter('requests')
-    await field('Requests').fill('0')
-    await button('Fire').click()
+    await field('Requests').fill('0') // said as it is typed, as the lab does
     await page.locator('#requests-wrong').waitFor()
+    await button('Fire').click()
     expect(await page.locator('#requests-wrong').textContent()).toContain(
       'must be a whole number from 1 to 1000, got 0',
     )
@@ -117,13 +121,15 @@ describeInBrowser('the console in a browser', () => {
     const tiers = (await (await fetch(`${dev.url}/_local/console/tiers`)).json()) as never as Tiers
     expect(tiers.file.tiers.anonymous.policies[0]?.limit).toBe(20)
     expect(await counter('requests')).toBe(requests)
-    expect(await page.locator('.why [data-change]').count()).toBe(0)
+    expect(await page.locator('#change [data-change]').count()).toBe(0)
   })
 
   it('changes a tier, says when it is in force, and the next requests are held to it', async () => {
     await field('per-minute: limit').fill('40')
     await button('Apply limits').click()
-    await becomes('.why [data-change="in-force"]')
+    await becomes('#change form [data-change="in-force"]') // beside the button, which is what somebody looks at
+    const history = await sluice(['history', '--item', 'tier#anonymous', '--json', '--endpoint', await dynamodb()])
+    expect(history.out).toContain('"how": "sluice dev console: tiers apply"')
     const allowed = await counter('allowed')
     await fire(30)
     expect((await counter('allowed')) - allowed).toBeGreaterThanOrEqual(20)
@@ -155,6 +161,12 @@ describeInBrowser('the console in a browser', () => {
     await fire(30)
     await becomes('.circuit:not([data-open="0"])')
     expect(await marked()).toBeGreaterThan(before)
+    await fire(30) // nobody’s share is left
+    await until(async () => /Denied with 429 without DynamoDB/.test(await why()))
+    expect(await why()).toContain(
+      'failure mode decided, which is local: each of the 2 authorizers counts in its own memory, and admits 20 % (localShare) of what was left, here at most 8 of 40 units. That share is used up. Try again in',
+    )
+    expect(await page.locator('#away').textContent()).toContain('which is local: each authorizer counts')
     await page.getByRole('radio', { name: /^Up/ }).check()
     await becomes('.circuit[data-trouble="none"]')
     await field('How').selectOption('steady')
@@ -165,6 +177,46 @@ describeInBrowser('the console in a browser', () => {
     const after = await marked()
     await fire(5)
     expect(await marked()).toBeLessThanOrEqual(after) // the first ones may be two minutes old
+  })
+
+  it('says after a reload, too, of when the last verdict is', async () => {
+    await fire(1)
+    const at = /GET \/hello, at \d\d:\d\d:\d\d/
+    await until(async () => at.test(await why()))
+    const before = at.exec(await why())![0]
+    await page.reload()
+    await button('Fire').waitFor()
+    expect(await why()).toContain(before)
+  })
+
+  it('says that too many windows are open, and shows the next one as soon as one is closed', async () => {
+    const streams: AbortController[] = []
+    for (let i = 0; i < 15; i++) {
+      const stream = new AbortController()
+      streams.push(stream)
+      const { body } = await fetch(`${dev.url}/_local/console/events`, { signal: stream.signal })
+      await body!.getReader().read() // it is open
+    }
+    const next = await (await browser.newContext()).newPage()
+    await next.goto(`${dev.url}/_local/`)
+    const status = next.locator('.top .status')
+    await until(async () => (await status.textContent())!.includes('16 other windows show the console'))
+    for (const stream of streams) stream.abort()
+    await until(async () => (await status.textContent()) === '● connected')
+    await next.context().close()
+  })
+
+  it('holds no connection while nobody sees it, and knows everything when somebody does', async () => {
+    const see = (state: string) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true });
+         document.dispatchEvent(new Event('visibilitychange'))`,
+      )
+    await see('hidden')
+    const requests = await counter('requests')
+    for (let i = 0; i < 3; i++) await fetch(`${dev.url}/hello`)
+    await see('visible')
+    await until(async () => (await counter('requests')) === requests + 3)
   })
 
   it('refuses a request from a page of another origin', async () => {
