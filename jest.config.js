@@ -7,11 +7,21 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 process.env.CDK_VALIDATION ??= 'false'
 
 /**
+ * Globals that every file gets as arguments: inside of a suite's context, looking up a global takes 200 ns, and a law
+ * does so a million times. None that fake timers replace, and none that a package declares anew, such as Buffer.
+ */
+const UNCHANGING =
+  'Array BigInt Boolean Error Infinity JSON Map Math Number Object Promise Proxy RangeError Reflect RegExp Set String ' +
+  'Symbol TypeError Uint8Array WeakMap WeakSet parseInt'
+
+/**
  * Everything that Node alone can run; jest.slow.config.js adds what needs other engines or minutes. @type
  * {import('jest').Config}
  */
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: require.resolve('./test/jest/environment.js'), // Stryker knows no <rootDir>
+  runtime: require.resolve('./test/jest/runtime.js'),
+  sandboxInjectedGlobals: UNCHANGING.split(' '),
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/slow/'],

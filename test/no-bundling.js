@@ -4,4 +4,5 @@ process.env.CDK_CONTEXT_JSON ??= JSON.stringify({
   'aws:cdk:bundling-stacks': [],
   'aws:cdk:disable-asset-staging': true,
   'aws:cdk:disable-stack-trace': true,
+  'aws:cdk:disable-creation-stack-traces': true,
 })

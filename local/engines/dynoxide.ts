@@ -8,13 +8,18 @@ import { freePort } from './free-port'
 /** The package with dynoxide's binary for this system and processor. */
 export const DYNOXIDE_PACKAGE = `@dynoxide/${process.platform}-${process.arch}`
 
+/** One that ran: it is asked once, since a process as large as a test's takes long to start another. */
+let found: string | undefined
+
 /** The binary from the optional package, or `undefined` where it is not installed or does not run. */
 export function dynoxideBinary(): string | undefined {
+  if (found !== undefined) return found
   try {
     const name = process.platform === 'win32' ? 'dynoxide.exe' : 'dynoxide'
     const binary = join(dirname(require.resolve(`${DYNOXIDE_PACKAGE}/package.json`)), name)
     const { status } = spawnSync(binary, ['--version'], { stdio: 'ignore', timeout: 5000, windowsHide: true })
-    return status === 0 ? binary : undefined
+    if (status === 0) found = binary
+    return found
   } catch {
     return undefined
   }

@@ -1,9 +1,9 @@
 const fs = require('node:fs')
-const { TestEnvironment } = require('jest-environment-node')
+const Environment = require('../jest/environment')
 const { FOUND, isKilled, told } = require('./found')
 
 /** Leaves out, for a mutant, what comes after the first test that failed, and tests that took long without one. */
-module.exports = class MutationEnvironment extends TestEnvironment {
+module.exports = class MutationEnvironment extends Environment {
   constructor(config, context) {
     super(config, context)
     const found = fs.existsSync(FOUND) ? JSON.parse(fs.readFileSync(FOUND, 'utf8'))[context.testPath] : undefined

@@ -1,0 +1,1 @@
+module.exports = () => new Error('made in the first line')
