@@ -9,6 +9,10 @@ const MOST_PREFIXES = 2000
 /** Items of which the last write is kept. */
 const MOST_WRITES = 4
 
+/** Items whose calls are counted apart; of more, those that were first. */
+const MOST_ITEMS = 2000
+const KEY = /"pk":\{"S":"([^"]+)"/
+
 /** What new instances decide before any request comes, under a key that says so: nobody's requests. */
 const WARM_UP = '"preflight~'
 
@@ -22,6 +26,9 @@ export class BreakableDynamoDb {
   #proxy: CountingProxy | undefined
   #url: string | undefined
   #state = 0
+  /** Calls for each item of the state table. */
+  readonly #byItem = new Map<string, number>()
+  #shared: ReadonlySet<string> = new Set()
   #config = 0
   #failed = 0
   /** The last one of each item, the latest last. */
@@ -37,9 +44,13 @@ export class BreakableDynamoDb {
     return this.#url ?? this.#engine
   }
 
-  get standing(): Pick<Standing, 'stateCalls' | 'configCalls' | 'failedCalls' | 'trouble' | 'slowMs' | 'writes'> {
+  get standing(): Pick<
+    Standing,
+    'stateCalls' | 'sharedCalls' | 'configCalls' | 'failedCalls' | 'trouble' | 'slowMs' | 'writes'
+  > {
     return {
       stateCalls: this.#state,
+      sharedCalls: [...this.#shared].reduce((sum, key) => sum + (this.#byItem.get(key) ?? 0), 0),
       configCalls: this.#config,
       failedCalls: this.#failed,
       trouble: (this.#proxy?.trouble ?? 'none') as Trouble,
@@ -62,6 +73,11 @@ export class BreakableDynamoDb {
     this.#changed()
   }
 
+  /** Learns in which items the limits are that all callers share. */
+  knowShared(keys: readonly string[]): void {
+    this.#shared = new Set(keys)
+  }
+
   /** Learns the policies of a caller whose writes may come. */
   know(prefixes: Prefixes): void {
     if (this.#prefixes.size > MOST_PREFIXES) this.#prefixes.clear()
@@ -75,7 +91,7 @@ export class BreakableDynamoDb {
   #called({ operation, table, body }: Call): ((statusCode: number) => void) | undefined {
     if (body.includes(WARM_UP)) return undefined
     if (this.#proxy?.trouble === 'down' || this.#proxy?.trouble === 'throttled') this.#failed++
-    else if (table === TABLES.state) this.#state++
+    else if (table === TABLES.state) this.#countState(body)
     else this.#config++
     this.#changed()
     if (operation !== 'UpdateItem' || table !== TABLES.state) return undefined
@@ -88,6 +104,14 @@ export class BreakableDynamoDb {
       write.refused = statusCode !== 200
       this.#changed()
     }
+  }
+
+  #countState(body: string): void {
+    this.#state++
+    const key = KEY.exec(body)?.[1]
+    const calls = this.#byItem.get(key ?? '')
+    if (key !== undefined && (calls !== undefined || this.#byItem.size < MOST_ITEMS))
+      this.#byItem.set(key, (calls ?? 0) + 1)
   }
 
   #inWords(write: Written): LastWrite {

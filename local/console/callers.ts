@@ -22,10 +22,14 @@ export interface Callers {
   look(apiKey: string | null): Promise<Look>
 }
 
-/** @param know is told of the policies of every caller that is looked at. */
+/**
+ * @param know is told of the policies of every caller that is looked at.
+ * @param knowShared is told the keys of the items that all callers share.
+ */
 export function createCallers(
   { tiers, keyHeader, client, engine, env }: ConsoleOptions,
   know: (prefixes: Prefixes) => void,
+  knowShared: (keys: readonly string[]) => void,
 ): Callers {
   const keys = keyHeader === null ? [] : keysOf(tiers)
   const subjectOf = async (apiKey: string | null) => {
@@ -49,6 +53,7 @@ export function createCallers(
         const everybody = await lookAt(session, client, engine.endpoint, 'global')
         know(prefixes)
         know(everybody.prefixes)
+        knowShared(everybody.keys)
         const gauges = everybody.look.gauges.map((one) => ({ ...one, who: 'everybody' }))
         return { ...look, gauges: [...look.gauges, ...gauges], items: [...look.items, ...everybody.look.items] }
       } finally {

@@ -36,7 +36,11 @@ export function createConsole(options: ConsoleOptions): Console {
   const isLocal = isLoopback(engine.endpoint) && engine.endpoint.startsWith('http:')
   const record = new Record(Date.now)
   const dynamodb = new BreakableDynamoDb(engine.direct, () => changed())
-  const callers = createCallers(options, (prefixes) => dynamodb.know(prefixes))
+  const callers = createCallers(
+    options,
+    (prefixes) => dynamodb.know(prefixes),
+    (keys) => dynamodb.knowShared(keys),
+  )
   const changes = new TierChanges({ ...options, changed: () => changed() })
   let last: LastAnswer | null = null
   let isChanged = false

@@ -14,6 +14,8 @@ const FORECAST = 60
 interface Looked {
   readonly look: Look
   readonly prefixes: Prefixes
+  /** Of its items in the state table, whether they are there or not. */
+  readonly keys: readonly string[]
 }
 
 /** How a subject stands with all its policies, and what is stored of it. Nothing is charged. */
@@ -34,6 +36,7 @@ export async function lookAt(
   const itemOf = (key: string) => items.find((one) => one.key === key)!.item
   return {
     prefixes,
+    keys,
     look: {
       subject: subject.name,
       tier: subject.tier?.name ?? null,

@@ -3,9 +3,13 @@ import type { Standing } from './protocol'
 
 /** The numbers that prove the point: one write for each allowed request, and none of the denied ones at the backend. */
 export function Counters({ standing }: { readonly standing: Standing }) {
-  const { requests, allowed, denied, degraded, backendCalls, stateCalls, configCalls, failedCalls, allowedWatched } =
-    standing
-  const perAllowed = allowedWatched === 0 ? '–' : (stateCalls / allowedWatched).toFixed(2)
+  const { requests, allowed, denied, degraded, backendCalls, stateCalls, configCalls, failedCalls } = standing
+  const { allowedWatched, sharedCalls } = standing
+  const perAllowed = (calls: number) => (allowedWatched === 0 ? '–' : (calls / allowedWatched).toFixed(2))
+  const shares =
+    allowedWatched > 0 && sharedCalls > 0
+      ? `${perAllowed(stateCalls - sharedCalls)} to the caller’s item, ${perAllowed(sharedCalls)} to the one that all share (leased: the busier, the fewer). `
+      : ''
   const all: readonly (readonly [id: string, label: string, value: string | number, note: string])[] = [
     ['requests', 'Requests', requests, 'since the gateway was started'],
     ['allowed', 'Allowed', allowed, degraded > 0 ? `${degraded} decided without DynamoDB` : 'by the authorizer'],
@@ -20,8 +24,8 @@ export function Counters({ standing }: { readonly standing: Standing }) {
     [
       'per-allowed',
       'Calls per allowed request',
-      perAllowed,
-      'writes that found a limit reached included; the limit that all share takes writes of its own',
+      perAllowed(stateCalls),
+      `${shares}Writes that found a limit reached are included`,
     ],
   ]
   return (

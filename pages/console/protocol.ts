@@ -51,6 +51,8 @@ export interface Standing {
   readonly backendCalls: number
   /** Since the console is used, to the table of counters; those to the table of tiers are apart. */
   readonly stateCalls: number
+  /** Those of them to the items that all callers share. */
+  readonly sharedCalls: number
   readonly configCalls: number
   /** Calls while DynamoDB was away or throttling, which are in neither. */
   readonly failedCalls: number
