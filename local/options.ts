@@ -28,7 +28,7 @@ export interface DevOptions {
   readonly endpoint?: string
   /** Names other than this machine's by which a browser may ask for the console. @default none */
   readonly allowHost?: readonly string[]
-  /** The file to which the access log is appended. @default its last lines are only kept for `GET /_local/access-log` */
+  /** The file to which the access log is appended. @default its last lines are only kept in memory */
   readonly accessLog?: string
   /** Whether the lines about decisions are left out. */
   readonly quiet?: boolean

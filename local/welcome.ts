@@ -9,7 +9,7 @@ import { keysOf } from './seed'
 
 /** The fields of a tier that are printed here. */
 interface Tier {
-  readonly policies: readonly { readonly name: string; readonly limit: number; readonly window?: string }[]
+  readonly policies?: readonly { readonly name: string; readonly limit: number; readonly window?: string }[]
 }
 
 export interface Running {
@@ -63,6 +63,9 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
     '',
     'Manage tiers and clients, in another terminal',
     ...commandLines(engine.endpoint, file).map((line) => `  ${line}`),
+    '',
+    'See who is denied, and what another limit would have done with these requests',
+    ...watchLines(url.replace(/^ws/, 'http'), file).map((line) => `  ${line}`),
     '',
     'Ctrl-C stops it.',
     '',
@@ -121,6 +124,19 @@ export function commandLines(endpoint: string, file: TiersFile): string[] {
       : []),
     `npx sluice history --endpoint ${endpoint}`,
     `npx sluice doctor --endpoint ${endpoint}`,
+  ]
+}
+
+/** Commands that ask this gateway, as printed. */
+export function watchLines(url: string, { tiers }: TiersFile): string[] {
+  const all = Object.entries(tiers as unknown as Readonly<Record<string, Tier>>)
+  const [tier, { policies: [policy] = [] }] = all.find(([name, one]) => name !== ANONYMOUS && one.policies?.length) ??
+    all.find(([, one]) => one.policies?.length) ?? ['', {}]
+  return [
+    `npx sluice top --gateway ${url}`,
+    ...(policy
+      ? [`npx sluice simulate --set ${tier}.${policy.name}=${Math.ceil(policy.limit / 2)} --gateway ${url}`]
+      : []),
   ]
 }
 

@@ -45,3 +45,6 @@ export const accessLogLine = (variable: LogVariable): string =>
   )
 
 const shown = (value: unknown): string => (value === undefined || value === null || value === '' ? '-' : String(value))
+
+/** The header in which the local gateway says how many requests came before those that it still has. */
+export const FORGOTTEN = 'X-Sluice-Forgotten'

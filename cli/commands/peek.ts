@@ -24,7 +24,7 @@ export const addPeek: AddCommand = (group, session) => {
     describeTableCommand(
       group,
       'peek <subject>',
-      `Show how a request would be decided now, without charging it: ${SUBJECT}.`,
+      `Show how a request would be decided now and what would be left after it, without charging it: ${SUBJECT}.`,
       [
         'sluice peek acme',
         'sluice peek acme --route "GET /search" --cost 5',
@@ -105,7 +105,12 @@ function linesOf(subject: Subject, verdict: Shown, print: Printer): string[] {
     retryAfterMs === Infinity ? 'it can never be allowed' : `it would be allowed in ${duration(retryAfterMs)}`
   const more = allowed ? '' : `, ${when}`
   const left = unaskedText(unasked)
-  return [first, `policy ${policy}: ${remaining} of ${limit} left${more}`, ...(left ? [`not considered${left}`] : [])]
+  const after = allowed ? ' after it' : ''
+  return [
+    first,
+    `policy ${policy}: ${remaining} of ${limit} left${after}${more}`,
+    ...(left ? [`not considered${left}`] : []),
+  ]
 }
 
 /** That the caller is locked out, or past a limit where nothing denies it; else empty. */

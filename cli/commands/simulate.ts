@@ -1,23 +1,29 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { ACCESS_LOG_LINE } from '../../provisioning/access-log'
 import { gather, toMethodKey, wholeNumber } from '../arguments'
-import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
 import { type Gate, parseGate } from '../simulate/gates'
+import { readGatewayLog } from '../simulate/gateway-log'
 import { parseFieldMap } from '../simulate/lines/field-map'
 import { FORMATS, type Format } from '../simulate/lines/format'
 import { offsetOf } from '../simulate/lines/timestamp'
 import { printSummary } from '../simulate/report/text'
 import { parsePattern } from '../simulate/requests/pattern'
-import { CURRENT, readTable, rulesInForce, rulesOfFile } from '../simulate/rule-sets'
+import { CURRENT, readTable, rulesInForce, rulesOfFile, rulesWith, understood } from '../simulate/rule-sets'
 import { checkGates, durationOrNone, type Source, simulate, writeHtml } from '../simulate/run'
+import { parseSets } from '../simulate/set-limit'
+import { isLoopback } from '../tables/local-engine'
+import { gatewayAddress, gatewayOfEngine, runningGateway } from '../tables/local-gateway'
 
 interface Options extends OutputOptions {
   readonly log?: readonly string[]
+  readonly gateway?: string
   readonly pattern?: string
   readonly clients: number
   readonly request: string
   readonly tiers?: string
+  readonly set: readonly string[]
   readonly against?: string
   readonly tier?: string
   readonly map: readonly string[]
@@ -40,19 +46,34 @@ export const addSimulate: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'simulate',
-    'Replay an access log, or a pattern of requests, against a tiers file, and say what it would have denied.',
+    'Replay an access log, or a pattern of requests, against a tiers file or a changed limit, and say what it would have ' +
+      'denied. Without a log it is that of the local gateway, where one runs.',
     [
+      'sluice simulate --set free.per-minute=30/1m',
       'sluice simulate --log access.jsonl --tiers tiers.yaml',
       'sluice simulate --log logs/*.gz --tiers tiers.yaml --against current --fail-if "newly-denied-clients > 0"',
       "sluice simulate --pattern '20/s for 5m, then 200/s for 30s' --clients 50 --tier free --tiers tiers.yaml",
     ],
   )
     .option('--log <file...>', 'access logs, zipped or not; - is standard input')
+    .option(
+      '--gateway <url>',
+      'instead: the last requests of the local gateway at this address, such as sluice dev prints',
+    )
     .option('--pattern <text>', 'instead of a log: rates and how long each lasts')
     .option('--clients <count>', 'how many clients send the pattern', wholeNumber(1), 1)
     .option('--request <route>', 'the request of the pattern', toMethodKey, 'GET /')
-    .option('--tiers <file>', 'the tiers file to decide by')
-    .option('--against <file>', `compare with another tiers file, or with what is in force: ${CURRENT}`)
+    .option('--tiers <file>', `the tiers file to decide by, or what is in force: ${CURRENT}, the default with --set`)
+    .option(
+      '--set <policy=limit>',
+      'change one limit of these: tier.policy=limit[:burst][/window], also of a route or of global; may be given several times',
+      gather,
+      [],
+    )
+    .option(
+      '--against <file>',
+      `compare with another tiers file, or with what is in force: ${CURRENT} (default with --set: without the change)`,
+    )
     .option('--tier <name>', 'the tier of callers of whom the log names none')
     .option('--map <fields>', 'names in the log by field, such as time=ts,key=apiKeyId', gather, [])
     .addOption(new Option('--format <name>', 'how the log is written (default: by how it begins)').choices(FORMATS))
@@ -71,25 +92,30 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--print-format', 'print the access log format to set for an API, and do nothing else')
     .action(async (options: Options) => {
       if (options.printFormat) return session.print.line(ACCESS_LOG_LINE)
+      const { tiers = options.set.length > 0 ? CURRENT : undefined, top = options.json ? TOP_JSON : TOP } = options
+      const sets = parseSets(options.set)
       const gates = options.failIf.map(parseGate)
-      const source = sourceOf(options)
-      if (options.tiers === undefined) throw new UserError('--tiers is missing: it names the tiers file to decide by')
+      if (tiers === undefined)
+        throw new UserError('nothing says what to decide by: name a tiers file with --tiers, or a limit with --set')
       checkGatesPossible(gates, options)
+      const source = await sourceOf({ ...options, tiers }, session)
       const { table: name, stack, limiter, endpoint, against } = options
-      const isConnected = against === CURRENT || [name, stack, limiter, endpoint].some((one) => one !== undefined)
-      const table = isConnected ? await readTable(await session.connect(options).configTable()) : undefined
-      const rules = rulesOfFile(options.tiers, table)
-      const { top = options.json ? TOP_JSON : TOP } = options
+      const isConnected =
+        [tiers, against].includes(CURRENT) ||
+        (source.kind === 'log' && source.gateway !== undefined) ||
+        [name, stack, limiter, endpoint].some((one) => one !== undefined)
+      const table = isConnected ? await readTable(session.connect(options)) : undefined
+      const read = (file: string) => (file === CURRENT ? rulesInForce(table!) : rulesOfFile(file, table))
+      const unchanged = read(tiers)
+      const rules = understood(sets.length === 0 ? unchanged : rulesWith(unchanged, sets))
+      const before = against === undefined ? (sets.length === 0 ? undefined : unchanged) : read(against)
+      const compared = before && understood(before)
       const report = await simulate(
         {
           source,
           rules,
-          against:
-            against === undefined
-              ? undefined
-              : against === CURRENT
-                ? rulesInForce(table!)
-                : rulesOfFile(against, table),
+          against: compared,
+          issues: [...new Set([...rules.issues, ...(compared?.issues ?? [])])],
           clients: table?.clients,
           tier: options.tier,
           instances: options.instances,
@@ -106,29 +132,45 @@ export const addSimulate: AddCommand = (group, session) => {
     })
 }
 
-function sourceOf(options: Options): Source {
-  const { log, pattern, format, tiers, against, tier } = options
-  if ((log === undefined) === (pattern === undefined))
-    throw new UserError('either --log or --pattern says which requests to replay, and not both')
-  if (log !== undefined) {
-    const fromStdin = [...log, tiers, against].filter((file) => file === '-').length
+async function sourceOf(options: Options, session: Session): Promise<Source> {
+  const { log, gateway, pattern, format, tiers, against, tier } = options
+  const named = Object.entries({ '--log': log, '--gateway': gateway, '--pattern': pattern }).filter(([, one]) => one)
+  if (named.length > 1)
+    throw new UserError(`${named.map(([one]) => one).join(' and ')} both say which requests to replay: leave one out`)
+  if (pattern === undefined) {
+    const fromStdin = [...(log ?? []), tiers, against].filter((file) => file === '-').length
     if (fromStdin > 1) throw new UserError('only one file can be standard input')
-    const map = parseFieldMap(options.map)
-    return { kind: 'log', files: log, map, format, reorderMs: options.reorder, zone: options.timezone }
+    const how = { map: parseFieldMap(options.map), format, reorderMs: options.reorder, zone: options.timezone }
+    if (log) return { kind: 'log', files: log, ...how }
+    return { kind: 'log', files: ['-'], gateway: await readGatewayLog(await gatewayOf(options, session)), ...how }
   }
   const [method = '', path] = options.request.split(' ')
   if (!path?.startsWith('/') || !/^[A-Z]+$/.test(method))
     throw new UserError(`--request must be a method and a path, such as "POST /batch", got "${options.request}"`)
   return {
     kind: 'pattern',
-    text: pattern!,
-    phases: parsePattern(pattern!),
+    text: pattern,
+    phases: parsePattern(pattern),
     options: { clients: options.clients, tier, method, path },
   }
 }
 
-function checkGatesPossible(gates: readonly Gate[], { against }: Options): void {
-  const lacking = against === undefined ? gates.find(({ needsAgainst }) => needsAgainst) : undefined
+/** The address of the local gateway that is named, or whose tables are meant. */
+async function gatewayOf({ gateway, endpoint }: Options, session: Session): Promise<string> {
+  if (gateway !== undefined) {
+    const address = gatewayAddress(gateway)
+    if (!endpoint) session.gateway = await runningGateway(address)
+    return address
+  }
+  const running = session.gateway ?? (endpoint && isLoopback(endpoint) ? await gatewayOfEngine(endpoint) : undefined)
+  if (running) return running.address
+  throw new UserError(
+    'nothing says which requests to replay: --log names an access log, --gateway a local gateway, --pattern makes requests up',
+  )
+}
+
+function checkGatesPossible(gates: readonly Gate[], { against, set }: Options): void {
+  const lacking = against === undefined && set.length === 0 ? gates.find(({ needsAgainst }) => needsAgainst) : undefined
   if (lacking) throw new UserError(`--fail-if "${lacking.text}" needs --against: it says what was denied before`)
 }
 

@@ -1,45 +1,64 @@
 import { switchKey } from '../../lambda/config-table/items/config-items'
 import { isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
-import type { ConfigTable } from '../tables/config-table'
+import type { Connection } from '../tables/connection'
 import { readHmacKeys } from '../tables/hmac-key'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { readTiersFile } from '../tiers/tiers-yaml'
 import { ClientDirectory } from './decide/known-clients'
 import type { RuleSet } from './decide/rule-set'
+import { type SetLimit, withLimits } from './set-limit'
 
-/** What compares with what is in force. */
+/** What stands for the rules in force instead of a file. */
 export const CURRENT = 'current'
 
 /** What a config table has of the rules, and of the callers. */
 export interface TableContent {
+  /** Which table it is: `table sluice-config in eu-west-1`. */
+  readonly name: string
   readonly items: readonly PolicySetItem[]
   readonly clients: ClientDirectory
 }
 
-export async function readTable(table: ConfigTable): Promise<TableContent> {
+export async function readTable(connection: Connection): Promise<TableContent> {
+  const table = await connection.configTable()
   const items = (await table.policySet()).map(({ item }) => item)
   const [records, { keys }] = [await table.clients(), await readHmacKeys(table)]
-  return { items, clients: new ClientDirectory(records, keys) }
+  return { name: await connection.describe('config'), items, clients: new ClientDirectory(records, keys) }
+}
+
+/** Rules as they are written. */
+export interface WrittenRules {
+  readonly title: string
+  readonly items: readonly PolicySetItem[]
 }
 
 /**
  * The rules of a tiers file, by themselves. Labels of APIs, blocks and allowances are in no file: those of the table
  * hold, where it was read.
  */
-export function rulesOfFile(path: string, table: TableContent | undefined): RuleSet {
+export function rulesOfFile(path: string, table: TableContent | undefined): WrittenRules {
   const file = readTiersFile(path)
   const beside = (table?.items ?? []).filter((item) => !isInFile(item) && item.sk !== switchKey().sk)
-  const items = [...itemsOf(file), ...beside]
-  return { title: path, configuration: readPolicySet(items).configuration, hasAccess: hasAccess(items) }
+  return { title: path, items: [...itemsOf(file), ...beside] }
 }
 
 /** The rules in force, with the switch of `sluice off` and `sluice observe`. */
-export function rulesInForce({ items }: TableContent): RuleSet & { readonly issues: readonly string[] } {
+export function rulesInForce({ name, items }: TableContent): WrittenRules {
   if (!items.some(({ sk }) => sk.startsWith('tier#')))
-    throw new UserError('the config table has no tier, so there is nothing in force to compare with')
-  const { configuration, issues } = readPolicySet(items)
-  return { title: CURRENT, configuration, hasAccess: hasAccess(items), issues: issues.map(String) }
+    throw new UserError(`${name} has no tier, so there is nothing in force`)
+  return { title: `${CURRENT} (${name})`, items }
 }
 
-const hasAccess = (items: readonly PolicySetItem[]): boolean => items.some(({ sk }) => /^(block|allow)#/.test(sk))
+/** The same rules with other limits. */
+export const rulesWith = ({ title, items }: WrittenRules, sets: readonly SetLimit[]): WrittenRules => ({
+  title: `${title} with ${sets.map(({ text }) => text).join(', ')}`,
+  items: withLimits(items, sets, title),
+})
+
+/** Rules, understood, and what is wrong with them. */
+export function understood({ title, items }: WrittenRules): RuleSet & { readonly issues: readonly string[] } {
+  const { configuration, issues } = readPolicySet(items)
+  const hasAccess = items.some(({ sk }) => /^(block|allow)#/.test(sk))
+  return { title, configuration, hasAccess, issues: issues.map(String) }
+}

@@ -6,6 +6,7 @@ import { counted } from '../terminal/output'
 import type { KnownClients } from './decide/known-clients'
 import { costNamesIn, type RuleSet } from './decide/rule-set'
 import type { Gate } from './gates'
+import type { GatewayLog } from './gateway-log'
 import type { FieldMap } from './lines/field-map'
 import type { Format } from './lines/format'
 import { sizeOf } from './lines/log-file'
@@ -25,6 +26,8 @@ import { Simulation } from './simulation'
 export type Source =
   | {
       readonly kind: 'log'
+      /** In the place of standard input. @default standard input itself */
+      readonly gateway?: GatewayLog
       readonly files: readonly string[]
       readonly map: FieldMap
       readonly format?: Format
@@ -42,6 +45,8 @@ export interface RunOptions {
   readonly source: Source
   readonly rules: RuleSet
   readonly against?: RuleSet
+  /** What is wrong with the rules, which are in force all the same. */
+  readonly issues: readonly string[]
   readonly clients?: KnownClients
   readonly tier?: string
   readonly instances: number
@@ -70,13 +75,13 @@ const IPV6_PREFIX = 56
  * @throws UserError where there is no request, or where they cannot be read.
  */
 export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>): Promise<Report> {
-  const { source, rules, against, clients, tier, instances, suggest, gates, top } = options
+  const { source, rules, against, issues, clients, tier, instances, suggest, gates, top } = options
   const address = rules.configuration.policies.settings.identity.find((one) => one.source === 'ip')
   const ipv6Prefix = (address?.source === 'ip' ? address.ipv6Prefix : undefined) ?? IPV6_PREFIX
   const addressInHeader = address?.source === 'ip' && (address.trustedHops > 0 || address.viewerAddress)
   const side = new Side(rules, instances, ipv6Prefix)
   const sides = against ? ([side, new Side(against, instances, ipv6Prefix)] as const) : ([side] as const)
-  const recorder = suggest ? new DemandRecorder() : undefined
+  const recorder = suggest ? new DemandRecorder(rules.configuration.policies) : undefined
   const simulation = new Simulation(
     sides,
     { clients, tier, ipv6Prefix, addressInHeader },
@@ -100,7 +105,7 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
   }
   const title =
     source.kind === 'log'
-      ? source.files.map((file) => (file === '-' ? 'standard input' : file)).join(', ')
+      ? (source.gateway?.title ?? source.files.map((file) => (file === '-' ? 'standard input' : file)).join(', '))
       : source.text
   if (simulation.requests === 0) throw nothingIn(title, stats)
   const summary = summaryOf(simulation, {
@@ -126,7 +131,12 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
       ...absent.map(
         (client) => `no request is of client "${client}", which --fail-if names: its name is as in "clients"`,
       ),
-      ...(against && 'issues' in against ? (against.issues as string[]) : []),
+      ...(source.kind === 'log' && source.gateway && source.gateway.forgotten > 0
+        ? [
+            `the gateway no longer has ${counted(source.gateway.forgotten, 'request')} before these: sluice dev --access-log keeps all`,
+          ]
+        : []),
+      ...issues,
     ],
     gates: gates.map((gate) => {
       const value = gate.valueIn(summary, deniedOf)
@@ -144,13 +154,13 @@ async function* requestsOf(
     yield* patternRequests(source.phases, source.options)
     return
   }
-  const { files, map, format, reorderMs, zone } = source
+  const { files, gateway, map, format, reorderMs, zone } = source
   stats.total = sizeOf(files)
   const costs = [rules, ...(against ? [against] : [])].flatMap(({ configuration }) =>
     costNamesIn(configuration.policies),
   )
   const toRequest = withUnasked(requestMaker(map, [...new Set(costs)], zone))
-  yield* readLogs(files, stats, { stdin, map, toRequest, format, reorderMs })
+  yield* readLogs(files, stats, { stdin: gateway?.text ?? stdin, map, toRequest, format, reorderMs })
 }
 
 function nothingIn(title: string, { lines, unreadable, examples }: LogStats): UserError {

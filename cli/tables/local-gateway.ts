@@ -1,4 +1,7 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
+import { printed } from '../../limiter/errors'
+import { gatewayPortsOf } from '../../local/options'
+import { UserError } from '../exit'
 import type { Io } from '../terminal/io'
 import { isLoopback } from './local-engine'
 
@@ -38,6 +41,26 @@ export async function runningGateway(address = ADDRESS): Promise<LocalGateway | 
   } catch {
     return undefined
   }
+}
+
+/** The address that `--gateway` says. @throws UserError for one that is not on this machine */
+export function gatewayAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' || !isLoopback(text))
+    throw new UserError(
+      `--gateway must be the address of sluice dev on this machine, such as http://localhost:3000, got ${printed(text)}`,
+    )
+  return url.origin
+}
+
+/** The local gateway whose own DynamoDB this is; undefined where none says so. */
+export async function gatewayOfEngine(endpoint: string): Promise<LocalGateway | undefined> {
+  const { host, port } = new URL(endpoint)
+  for (const address of [undefined, ...gatewayPortsOf(Number(port)).map((own) => `http://localhost:${own}`)]) {
+    const running = await runningGateway(address)
+    if (running && new URL(running.dynamodb).host === host) return running
+  }
+  return undefined
 }
 
 /**

@@ -1,13 +1,11 @@
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda'
-import { printed } from '../../limiter/errors'
-import { gatewayPortsOf } from '../../local/options'
 import { Calls } from '../attach/calls'
 import { TIMEOUTS } from '../attach/open'
 import type { Session } from '../command'
 import { UserError } from '../exit'
 import type { Connection, TableOptions } from '../tables/connection'
 import { isLoopback } from '../tables/local-engine'
-import { runningGateway } from '../tables/local-gateway'
+import { gatewayAddress, gatewayOfEngine, runningGateway } from '../tables/local-gateway'
 import { GatewaySource } from './gateway-source'
 import { LogSource } from './log-source'
 import type { Source } from './source'
@@ -33,7 +31,7 @@ export async function findSource(session: Session, options: SourceOptions): Prom
   if (gateway !== undefined && logGroup !== undefined)
     throw new UserError('--gateway and --log-group are two sources of denials: leave one out')
   if (gateway !== undefined) {
-    const address = originOf(gateway)
+    const address = gatewayAddress(gateway)
     // Its tables are in its own DynamoDB, unless the options say where.
     if (!options.endpoint) session.gateway = await runningGateway(address)
     return { source: new GatewaySource(address), connection: session.connect(options) }
@@ -47,21 +45,9 @@ export async function findSource(session: Session, options: SourceOptions): Prom
   return { source: logOf(session, connection, await logGroupOf(session, connection)), connection }
 }
 
-function originOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'http:' || !isLoopback(text))
-    throw new UserError(
-      `--gateway must be the address of sluice dev on this machine, such as http://localhost:3000, got ${printed(text)}`,
-    )
-  return url.origin
-}
-
 async function gatewayOf(endpoint: string): Promise<Source> {
-  const { host, port } = new URL(endpoint)
-  for (const address of [undefined, ...gatewayPortsOf(Number(port)).map((own) => `http://localhost:${own}`)]) {
-    const running = await runningGateway(address)
-    if (running && new URL(running.dynamodb).host === host) return new GatewaySource(running.address)
-  }
+  const running = await gatewayOfEngine(endpoint)
+  if (running) return new GatewaySource(running.address)
   throw new UserError(
     `nothing says where denials of the limiter at ${endpoint} are told: name the local gateway with --gateway http://localhost:PORT, or its log with --log-group`,
   )

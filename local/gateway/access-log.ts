@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../limiter/clock'
-import { accessLogLine } from '../../provisioning/access-log'
+import { accessLogLine, FORGOTTEN } from '../../provisioning/access-log'
 import type { GatewayError, GatewayResponse, LogVariables } from './api'
 
 /** A request that was answered. */
@@ -68,6 +68,3 @@ export class AccessLog {
 }
 
 const OF_AUTHORIZER = 'authorizer.'
-
-/** Says how many requests came before those that are kept. */
-export const FORGOTTEN = 'X-Sluice-Forgotten'

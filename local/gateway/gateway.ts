@@ -30,7 +30,7 @@ export interface GatewayOptions {
   readonly about?: object
   /** Counts what reaches the backend. @default one that only `GET /_local/backend-calls` shows */
   readonly calls?: BackendCalls
-  /** Gets each line of the access log. @default the last ones are only kept for `GET /_local/access-log` */
+  /** Gets each line of the access log. @default the last ones are only kept for `/_local/access-log` */
   readonly accessLog?: (line: string) => void
   /** When requests come. @default the system's time */
   readonly clock?: Clock
@@ -43,7 +43,7 @@ export interface GatewayOptions {
 /**
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
- * `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is the gateway's own:
+ * `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its own:
  * neither authorized nor counted nor logged, and for this machine alone, as its pages are. An `OPTIONS` method that the API names
  * has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a mock.
  */

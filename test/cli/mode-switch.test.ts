@@ -70,10 +70,12 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   it('peek says of a caller over its limit that it is, and passes because limits only observe', async () => {
     const who = 'ip:198.51.100.7'
     await at.sluice(['observe', 'on'], now)
-    expect((await at.sluice(['peek', who], now)).out).toMatch(/would be allowed\npolicy per-hour: 2 of 3 left\n$/)
+    expect((await at.sluice(['peek', who], now)).out).toMatch(
+      /would be allowed\npolicy per-hour: 2 of 3 left after it\n$/,
+    )
     await asked(LIMIT + 1, '198.51.100.7')
     expect((await at.sluice(['peek', who], now)).out).toBe(
-      `${who} (tier anonymous): a request of cost 1 would be allowed, although it is over the limit of per-hour: limits only observe\npolicy per-hour: 0 of 3 left\n`,
+      `${who} (tier anonymous): a request of cost 1 would be allowed, although it is over the limit of per-hour: limits only observe\npolicy per-hour: 0 of 3 left after it\n`,
     )
     expect(await at.json(['peek', who], now)).toMatchObject({ mode: 'observe', allowed: true, observed: true })
     await at.sluice(['observe', 'off'])

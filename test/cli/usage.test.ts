@@ -468,7 +468,7 @@ describe('peek, refund and reset', () => {
     await at.json(['clients', 'create', 'peeker', '--tier', 'free'])
     const { out } = await at.sluice(['peek', 'peeker'], now)
     expect(out).toBe(
-      'client:peeker (tier free): a request of cost 1 would be allowed\npolicy per-minute: 59 of 60 left\n',
+      'client:peeker (tier free): a request of cost 1 would be allowed\npolicy per-minute: 59 of 60 left after it\n',
     )
     expect(await at.json(['peek', 'peeker', '--route', 'post /batch'], now)).toMatchObject({
       allowed: true,

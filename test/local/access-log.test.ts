@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AccessLogFile } from '../../local/access-log-file'
-import { AccessLog, FORGOTTEN } from '../../local/gateway/access-log'
+import { AccessLog } from '../../local/gateway/access-log'
 import { createBackend } from '../../local/gateway/backend'
 import { startGateway } from '../../local/gateway/gateway'
 import { restApi } from '../../local/gateway/rest-api'
-import { ACCESS_LOG_LINE } from '../../provisioning/access-log'
+import { ACCESS_LOG_LINE, FORGOTTEN } from '../../provisioning/access-log'
 import { allowing } from './answers'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-access-log-'))

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { type OwnServer, ownServer } from './own-server'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-dev-'))
 const FILE = join(folder, 'my.yaml')
+const LOG = join(folder, 'access.jsonl')
 const tiers = (limit: number | string, more = '') =>
   `tiers:\n  anonymous: { by: ip, policies: [{ name: per-day, algorithm: fixed-window, limit: ${limit}, window: 1d }] }\n${more}`
 
@@ -60,7 +61,16 @@ describe('sluice dev before a server of one’s own', () => {
       join(folder, 'api.yaml'),
       'openapi: 3.0.3\npaths:\n  /items/{id}: { get: {}, parameters: [] }\n  /all: { x-amazon-apigateway-any-method: {} }\n',
     )
-    gateway = await dev(['--port', '0', '--backend', server.url, '--openapi', join(folder, 'api.yaml')])
+    gateway = await dev([
+      '--port',
+      '0',
+      '--backend',
+      server.url,
+      '--openapi',
+      join(folder, 'api.yaml'),
+      '--access-log',
+      LOG,
+    ])
   })
   afterAll(async () => {
     server.close()
@@ -104,6 +114,27 @@ describe('sluice dev before a server of one’s own', () => {
     expect(await limit()).toBe(100)
     const { headers } = await fetch(`${gateway.url}/items/7`, { headers: { 'X-Api-Key': 'demo-free-key' } })
     expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['50', '40'])
+  })
+
+  it('prints commands that say who is denied, and what another limit would have done, from its own log', async () => {
+    const lines = gateway
+      .printed()
+      .split('\n')
+      .flatMap((line) => /^ {2}npx sluice ((?:top|simulate) .*)/.exec(line)?.[1] ?? [])
+    expect(lines).toEqual([
+      `top --gateway ${gateway.url}`,
+      `simulate --set anonymous.per-day=2 --gateway ${gateway.url}`,
+    ])
+    const [top, simulated] = await Promise.all(
+      lines.map((line) => sluice([...line.split(' '), '--json', ...(line.startsWith('top') ? ['--once'] : [])])),
+    )
+    expect(JSON.parse(top!.out)).toMatchObject({ rows: [{ tier: 'anonymous', policy: 'per-day' }] })
+    const report = JSON.parse(simulated!.out)
+    expect(report).toMatchObject({ denied: report.requests - 3, newlyDeniedClients: 1 })
+    // one by one as the authorizer decided them while this was the limit, and as its file has it
+    const log = readFileSync(LOG, 'utf8').trimEnd().split('\n')
+    expect(log.slice(0, 5).map((line) => JSON.parse(line).status)).toEqual(['200', '200', '403', '200', '429'])
+    expect((await (await fetch(`${gateway.url}/_local/access-log`)).text()).trimEnd().split('\n')).toEqual(log)
   })
 
   it('its DynamoDB answers no web page', async () => {

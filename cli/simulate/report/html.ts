@@ -1,6 +1,6 @@
 import { escaped, nearnessPlot, timePlot } from './plots'
 import type { SideSummary, Summary } from './summary'
-import { policyLimit } from './text'
+import { policyLimit, tierText } from './text'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8886; --allowed: #2a78b8; --denied: #d2432e; --before: #8a8f98 }
@@ -81,7 +81,7 @@ ${section(
   'Limits that at most 0.1 % would meet',
   ['tier', 'policy', '#limit', '#suggested', '#met by', '#of'],
   (summary.suggestions ?? []).map((one) => [
-    one.tier,
+    tierText(one.tier),
     one.policy,
     number(one.limit),
     one.suggested === null ? 'none found' : number(one.suggested),

@@ -66,6 +66,7 @@ export function cannotKnow({ sides }: Simulation, instances: number): string[] {
   const sentences = [
     'clients would have come at other times: who is denied waits and tries again, or does not, and who is denied no longer sends less again',
   ]
+  sentences.push('what had been used when the log begins: every counter begins empty')
   const values = new Set(
     all.flatMap((policy) =>
       'by' in policy ? (policy as TierPolicy).by.who.filter((one) => /^(header|claim):/.test(one)) : [],

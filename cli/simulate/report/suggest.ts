@@ -1,3 +1,4 @@
+import type { PolicySet } from '../../../lambda/config-table/items/policy-set'
 import type { Fields } from '../../../limiter/algorithms/conditional-write'
 import { apply } from '../../../limiter/algorithms/conditional-write'
 import type { EpochMs } from '../../../limiter/clock'
@@ -8,7 +9,8 @@ import type { PolicyTally } from './tally'
 
 /** What a policy would have to be so that hardly anybody meets it. */
 export interface Suggestion {
-  readonly tier: string
+  /** `null` for a policy of a route, or of all requests, which counts callers of all tiers. */
+  readonly tier: string | null
   readonly policy: string
   readonly limit: number
   /** The lowest limit that at most this share of the subjects meets; `null` where none was found. */
@@ -33,10 +35,22 @@ interface Shape {
   readonly charge: Charge
 }
 
+/** A policy wherever it counts: in one tier, or in all of them. */
+interface Suggested {
+  /** `null`: in all that have none of this name themselves. */
+  readonly tier: string | null
+  readonly policy: string
+  readonly limit: number
+  readonly subjects: readonly string[]
+}
+
 /** Keeps what subjects asked for, to find limits that they would not have met. 16 bytes a request and subject. */
 export class DemandRecorder {
   private readonly demands = new Map<string, Demand>()
   private readonly shapes: Shape[] = []
+  /** @param set says whose a policy is. */
+  constructor(private readonly set: PolicySet) {}
+
   private readonly known = new WeakMap<readonly CompiledPolicy[], Map<string, number>>()
 
   add(tier: string, charges: readonly Charge[], at: EpochMs): void {
@@ -53,13 +67,31 @@ export class DemandRecorder {
    * all their requests, also those that another policy denies.
    */
   suggest(tallies: Iterable<PolicyTally>): Suggestion[] {
-    return [...tallies].flatMap((tally) => this.suggestFor(tally) ?? [])
+    const all = new Map<string, Suggested>()
+    for (const { tier, policy, limit, near } of tallies) {
+      const owner = this.isOf(tier, policy) ? tier : null
+      const key = JSON.stringify([owner, policy])
+      const known = all.get(key)?.subjects ?? []
+      all.set(key, { tier: owner, policy, limit, subjects: [...new Set([...known, ...near.keys()])] })
+    }
+    return [...all.values()].flatMap((one) => this.suggestFor(one) ?? [])
   }
 
-  private suggestFor({ tier, policy, limit, near }: PolicyTally): Suggestion | undefined {
-    const subjects = [...near.keys()]
+  /** Whether a tier itself has a policy of this name, for whichever APIs. */
+  private isOf(tier: string, policy: string): boolean {
+    const { tiers, scoped } = this.set
+    const variants = [tiers.get(tier), ...(scoped?.tiers.get(tier) ?? [])]
+    return variants.some((one) => one?.policies.some(({ name }) => name === policy))
+  }
+
+  private counts({ tier: wanted, policy }: Suggested, { tier }: Shape): boolean {
+    return wanted === null ? !this.isOf(tier, policy) : tier === wanted
+  }
+
+  private suggestFor(suggested: Suggested): Suggestion | undefined {
+    const { tier, policy, limit, subjects } = suggested
     const most = Math.floor(subjects.length / ONE_IN)
-    const first = this.shapes.flatMap((shape) => (shape.tier === tier ? shape.charge.policies : []))
+    const first = this.shapes.flatMap((shape) => (this.counts(suggested, shape) ? shape.charge.policies : []))
     const own = first.find(({ name }) => name === policy)
     if (!own || own.counter.isEndedByOthers) return undefined
     let candidates = subjects
@@ -68,7 +100,7 @@ export class DemandRecorder {
     let met = 0
     const meeting = (units: number) => {
       const scaled = new Map<CompiledPolicy, CompiledPolicy | undefined>()
-      return candidates.filter((key) => this.meets(key, tier, policy, units, scaled))
+      return candidates.filter((key) => this.meets(key, suggested, units, scaled))
     }
     for (let units = limit; high === 0; units = Math.min(HIGHEST, units * 2)) {
       const those = meeting(units)
@@ -103,8 +135,7 @@ export class DemandRecorder {
 
   private meets(
     key: string,
-    tier: string,
-    name: string,
+    suggested: Suggested,
     units: number,
     scaled: Map<CompiledPolicy, CompiledPolicy | undefined>,
   ): boolean {
@@ -112,8 +143,8 @@ export class DemandRecorder {
     let fields: Fields = {}
     for (const [i, at] of times.entries()) {
       const shape = this.shapes[shapes[i]!]!
-      if (shape.tier !== tier) continue
-      const own = shape.charge.policies.find((policy) => policy.name === name)
+      if (!this.counts(suggested, shape)) continue
+      const own = shape.charge.policies.find(({ name }) => name === suggested.policy)
       if (!own) continue
       if (!scaled.has(own)) scaled.set(own, withLimit(own, units))
       const policy = scaled.get(own)

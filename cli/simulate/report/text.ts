@@ -158,12 +158,16 @@ function printNearest({ nearest }: Summary, print: Printer, top: number): void {
   print.line()
 }
 
+/** Whose a policy is. */
+export const tierText = (tier: string | null): string => tier ?? '(all)'
+
 function printSuggestions({ suggestions }: Summary, print: Printer): void {
   if (!suggestions) return
+  print.line('The lowest limits that at most 0.1 % of those whom they count would have met:')
   print.table(
-    ['tier', 'policy', 'limit', 'for 0.1 % at most', 'who would meet it'],
+    ['tier', 'policy', 'limit', 'suggested', 'would meet it'],
     suggestions.map(({ tier, policy, limit, suggested, met, subjects }) => [
-      tier,
+      tierText(tier),
       policy,
       number(limit),
       suggested === null ? 'none found' : number(suggested),

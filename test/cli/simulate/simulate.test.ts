@@ -267,6 +267,22 @@ describe('comparing', () => {
   })
 })
 
+it('suggests one limit for what counts callers of all tiers together', async () => {
+  const tiers = `${TIERS}global: { policies: [{ name: all, by: api, limit: 5, window: 1m, consistency: strict }] }\n`
+  const content = `${requests(4)}\n${requests(4, { ip: '198.51.100.1' })}`
+  const args = ['--tiers', file('everybody.yaml', tiers), '--suggest', '--json']
+  const { suggestions } = JSON.parse((await log(content, ...args)).out)
+  expect(suggestions).toEqual([
+    { tier: null, policy: 'all', limit: 5, suggested: 8, met: 0, subjects: 1 },
+    { tier: 'free', policy: 'per-minute', limit: 3, suggested: 4, met: 0, subjects: 1 },
+    { tier: 'anonymous', policy: 'per-minute', limit: 2, suggested: 4, met: 0, subjects: 1 },
+  ])
+  const { out } = await log(content, ...args.slice(0, -1))
+  expect(out).toMatch(
+    /limits that at most 0\.1 % of those whom they count[^\n]*\n.*suggested.*\n\(all\) +all +5 +8 +0 of 1\n/,
+  )
+})
+
 describe('patterns', () => {
   it('have the same result each time', async () => {
     const pattern = ['--pattern', '1/s for 10s, then 2/s for 5s', '--clients', '2', '--tier', 'free', '--json']
