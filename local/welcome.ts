@@ -128,7 +128,7 @@ export function commandLines(endpoint: string, file: TiersFile): string[] {
 }
 
 /** Commands that ask this gateway, as printed. */
-export function watchLines(url: string, { tiers }: TiersFile): string[] {
+function watchLines(url: string, { tiers }: TiersFile): string[] {
   const all = Object.entries(tiers as unknown as Readonly<Record<string, Tier>>)
   const [tier, { policies: [policy] = [] }] = all.find(([name, one]) => name !== ANONYMOUS && one.policies?.length) ??
     all.find(([, one]) => one.policies?.length) ?? ['', {}]

@@ -45,7 +45,8 @@ export interface GatewayOptions {
  *
  * `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its own: neither
  * authorized nor counted nor logged, and for this machine alone, as its pages are. An `OPTIONS` method that the API
- * names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a mock.
+ * names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a
+ * mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
   const records = {
