@@ -5,10 +5,12 @@ interface Props {
   readonly text?: string
   readonly label?: string
   readonly words: string
+  /** Where it belongs. @default not said */
+  readonly where?: string
 }
 
 /** Copies a text, and says so. Where the browser refuses, the text is shown to be copied by hand. */
-export function CopyButton({ text, label, words }: Props) {
+export function CopyButton({ text, label, words, where }: Props) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>()
   const wanted = () => text ?? location.href
   const copy = async () => {
@@ -25,7 +27,13 @@ export function CopyButton({ text, label, words }: Props) {
         {words}
       </button>
       <span role="status">
-        {outcome === 'copied' ? 'Copied' : outcome === 'refused' ? <code>{wanted()}</code> : ''}
+        {outcome === 'copied' ? (
+          `Copied${where ? `: it goes ${where}` : ''}`
+        ) : outcome === 'refused' ? (
+          <code>{wanted()}</code>
+        ) : (
+          ''
+        )}
       </span>
     </span>
   )

@@ -112,21 +112,38 @@ function drawRequests(
   context.lineWidth = 1
 }
 
-/** Shows a finished picture up to a moment, and what is to come faintly. */
+/** In pixels, as what it stands on. */
+const MARKER = 2
+
+/** Shows a finished picture up to a place, in pixels, and what is to come faintly. */
 export function reveal(
   context: CanvasRenderingContext2D,
   picture: HTMLCanvasElement,
-  share: number,
+  x: number,
   palette: Palette,
 ): void {
   const { width, height } = context.canvas
-  const x = Math.round(width * share)
   context.clearRect(0, 0, width, height)
-  if (x > 0) context.drawImage(picture, 0, 0, x, height, 0, 0, x, height)
+  if (x < width) {
+    context.globalAlpha = 0.18
+    context.drawImage(picture, x, 0, width - x, height, x, 0, width - x, height)
+    context.globalAlpha = 1
+  }
+  revealOn(context, picture, 0, x, palette)
+}
+
+/** Goes on from one place to a later one: what is before and after them stays as it is. */
+export function revealOn(
+  context: CanvasRenderingContext2D,
+  picture: HTMLCanvasElement,
+  from: number,
+  x: number,
+  palette: Palette,
+): void {
+  const { width, height } = context.canvas
+  context.clearRect(from, 0, x - from, height)
+  if (x > from) context.drawImage(picture, from, 0, x - from, height, from, 0, x - from, height)
   if (x >= width) return
-  context.globalAlpha = 0.18
-  context.drawImage(picture, x, 0, width - x, height, x, 0, width - x, height)
-  context.globalAlpha = 1
   context.fillStyle = palette.text
-  context.fillRect(x, 0, 2, height)
+  context.fillRect(x, 0, MARKER, height)
 }

@@ -1,6 +1,6 @@
 import { CopyButton } from './copy-button'
 import { type Explanation, spoken } from './model/explain'
-import { figureTexts } from './model/figure-texts'
+import { type FigureText, figureTexts } from './model/figure-texts'
 import { policyOf, yamlOf } from './model/rows'
 import type { Run } from './model/run'
 import type { RowRun } from './model/run-row'
@@ -26,7 +26,9 @@ export function LabRow({ row, run, highest, playhead, at, index, explanation, on
   const { algorithm, figures } = row
   const { limit } = run.setting
   const { allowed, denied, inWindow } = standingAt(row, run.windowMs, at)
-  const { use, against } = USES[algorithm]
+  const { use, against, onPurpose = {} } = USES[algorithm]
+  const labelOf = ({ id, label }: FigureText) =>
+    id in onPurpose ? `${label.replace('wrongly ', '')} by ${onPurpose[id as keyof typeof onPurpose]}` : label
   const policy = policyOf(algorithm, run.setting)
   const details = [
     policy.mode === 'queue' ? 'as a queue' : '',
@@ -41,7 +43,12 @@ export function LabRow({ row, run, highest, playhead, at, index, explanation, on
         <p class="use">
           For {use}. <span class="against">Against: {against}.</span>
         </p>
-        <CopyButton text={yamlOf(policy)} label={`Copy as policy: ${algorithm}`} words="Copy as policy" />
+        <CopyButton
+          text={yamlOf(policy)}
+          label={`Copy as policy: ${algorithm}`}
+          words="Copy as policy"
+          where="under policies of a tier in tiers.yaml"
+        />
       </header>
       <div class="watch">
         <RowPicture
@@ -67,10 +74,10 @@ export function LabRow({ row, run, highest, playhead, at, index, explanation, on
         </p>
       </div>
       <dl>
-        {figureTexts(figures, limit).map(({ id, label, text }) => (
-          <div key={id} class={id === 'most' && figures.mostInWindow > limit ? 'over' : undefined}>
-            <dt>{label}</dt>
-            <dd data-figure={id}>{text}</dd>
+        {figureTexts(figures, limit).map((figure) => (
+          <div key={figure.id} class={figure.id === 'most' && figures.mostInWindow > limit ? 'over' : undefined}>
+            <dt>{labelOf(figure)}</dt>
+            <dd data-figure={figure.id}>{figure.text}</dd>
           </div>
         ))}
       </dl>

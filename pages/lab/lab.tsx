@@ -3,6 +3,7 @@ import { Controls } from './controls'
 import { CopyButton } from './copy-button'
 import { LabRow } from './lab-row'
 import { fromLink, toLink } from './link'
+import { figureTexts, MEANINGS } from './model/figure-texts'
 import { highestOf } from './model/line'
 import type { Setting } from './model/setting'
 import { explainedAt } from './moments'
@@ -96,9 +97,20 @@ export function Lab() {
             <p class="legend">
               <span class="tick good">▏ allowed</span> <span class="cross bad">✕ denied</span>{' '}
               <span>— requests in the last window</span> <span class="limit">┄ the limit</span>{' '}
-              <span class="bad">▥ over it</span>
+              <span class="bad">▥ over it</span> <span>Click a picture to see why, at that moment.</span>
             </p>
           </div>
+          <details class="meanings">
+            <summary>What the numbers mean</summary>
+            <dl>
+              {figureTexts(run.rows[0]!.figures, setting.limit).map(({ id, label }) => (
+                <div key={id}>
+                  <dt>{label}</dt>
+                  <dd>{MEANINGS[id]}</dd>
+                </div>
+              ))}
+            </dl>
+          </details>
           <h2 class="hidden">The algorithms</h2>
           {run.rows.map((row, i) => (
             <LabRow

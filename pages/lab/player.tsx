@@ -30,11 +30,14 @@ export function Player({ run, playhead, at, playing, onPlaying }: Props) {
     let frame = requestAnimationFrame(function next(now) {
       const passed = before === undefined ? 0 : ((now - before) / 1000 / SPEEDS[speedNow.current]) * durationMs
       before = now
-      playhead.moveTo(Math.min(durationMs, playhead.at + passed))
+      playhead.moveTo(Math.min(durationMs, playhead.at + passed), true)
       if (playhead.at >= durationMs) onPlaying(false)
       else frame = requestAnimationFrame(next)
     })
-    return () => cancelAnimationFrame(frame)
+    return () => {
+      cancelAnimationFrame(frame)
+      playhead.moveTo(playhead.at)
+    }
   }, [playing, run, playhead])
 
   const play = () => {

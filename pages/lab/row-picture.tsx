@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { drawRow, type Palette, PICTURE_HEIGHT, reveal } from './drawing'
+import { drawRow, type Palette, PICTURE_HEIGHT, reveal, revealOn } from './drawing'
 import type { Run } from './model/run'
 import type { RowRun } from './model/run-row'
 import type { Playhead } from './playhead'
@@ -23,7 +23,16 @@ export function RowPicture({ row, run, highest, playhead, label, onPoint }: Prop
     const whole = document.createElement('canvas')
     const context = shown.getContext('2d')!
     let palette = paletteOf(shown)
-    const show = (at: number) => reveal(context, whole, at / run.durationMs, palette)
+    /** Up to where it is shown, in pixels; `undefined` where all must be drawn. */
+    let shownTo: number | undefined
+    let isSeen = true
+    const show = (at: number) => {
+      const x = Math.round(shown.width * (at / run.durationMs))
+      if (x === shownTo) return
+      if (shownTo === undefined || x < shownTo) reveal(context, whole, x, palette)
+      else revealOn(context, whole, shownTo, x, palette)
+      shownTo = x
+    }
     const redraw = () => {
       const [width, scale] = [shown.clientWidth, window.devicePixelRatio || 1]
       if (width === 0) return
@@ -35,6 +44,7 @@ export function RowPicture({ row, run, highest, playhead, label, onPoint }: Prop
       const into = whole.getContext('2d')!
       into.scale(scale, scale)
       drawRow(into, row, run, highest, width, palette)
+      shownTo = undefined
       show(playhead.at)
     }
     redraw()
@@ -42,9 +52,17 @@ export function RowPicture({ row, run, highest, playhead, label, onPoint }: Prop
     resized.observe(shown)
     const scheme = matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', redraw)
-    const unsubscribe = playhead.subscribe(show)
+    const unsubscribe = playhead.subscribe((at, isPassing) => {
+      if (isSeen || !isPassing) show(at)
+    })
+    const seen = new IntersectionObserver((entries) => {
+      isSeen = entries.at(-1)!.isIntersecting
+      if (isSeen) show(playhead.at)
+    })
+    seen.observe(shown)
     return () => {
       resized.disconnect()
+      seen.disconnect()
       scheme.removeEventListener('change', redraw)
       unsubscribe()
     }

@@ -131,10 +131,18 @@ describeInBrowser('the page of the lab', () => {
   it('plays, pauses and plays to the end', async () => {
     await open('scenario=over-the-limit')
     const clock = page.locator('.clock')
+    await page.emulateMedia({ colorScheme: 'light' })
     await page.getByRole('button', { name: 'Play' }).click()
+    await clock.getByText(/^[1-9]\d* s of/).waitFor() // some frames
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByRole('button', { name: 'Play' }).waitFor()
     expect(await clock.textContent()).not.toBe('6 min of 6 min')
+    // what was drawn strip by strip, and what nobody saw meanwhile, is what is drawn at once
+    const paused = await page.evaluate(PICTURES)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    for (let now: unknown = paused; now === paused; now = await page.evaluate(PICTURES)) await setTimeout(10)
+    await page.emulateMedia({ colorScheme: 'light' })
+    for (let now: unknown; now !== paused; now = await page.evaluate(PICTURES)) await setTimeout(10)
     await page.getByLabel('Speed').selectOption('fast')
     await page.getByRole('slider', { name: 'Moment' }).fill('349920')
     await page.getByText('60 allowed, 27 denied').first().waitFor()

@@ -1,3 +1,4 @@
+import type { AlgorithmName } from '../../limiter/policies/policy'
 import { figureTexts } from '../../pages/lab/model/figure-texts'
 import { type Run, run } from '../../pages/lab/model/run'
 import { scenarioOf, settingOf } from '../../pages/lab/model/scenarios'
@@ -33,7 +34,8 @@ export const measuredText = (): string =>
     randomTable(run(RANDOM)),
     '**Wrong** is measured against an exact log of what the same algorithm let pass: _wrongly allowed_ is a request that',
     'passed although the limit had been reached in the minute before it, _wrongly denied_ one that did not although there was',
-    'room. A request that is one over counts as one that is fifty over, so read it beside the most in any window. It depends on',
+    'room. What the token bucket allows by its burst, and GCRA denies by its pace, is what they are for, and no mistake.',
+    'A request that is one over counts as one that is fifty over, so read it beside the most in any window. It depends on',
     'the load: far below its limit a client sees no error, at its limit every approximation shows. In percent of all requests,',
     'wrongly allowed and wrongly denied:',
     '',
@@ -66,10 +68,16 @@ function randomTable({ rows, setting }: Run): string {
   ]
   const lines = rows.map(({ algorithm, figures }) => [
     `\`${algorithm}\``,
-    ...figureTexts(figures, setting.limit).map(({ text }) => text),
+    ...figureTexts(figures, setting.limit).map(({ id, text }) => text + purposeOf(algorithm, id, text)),
     USES[algorithm].use,
   ])
   return table(heads, lines)
+}
+
+/** By what an algorithm does on purpose what an exact log would not. */
+function purposeOf(algorithm: AlgorithmName, id: string, text: string): string {
+  const by = USES[algorithm].onPurpose?.[id as 'wronglyAllowed' | 'wronglyDenied']
+  return by === undefined || text === '0' ? '' : ` (${by})`
 }
 
 function loadsTable(): string {

@@ -1,9 +1,25 @@
 import { spoken } from './explain'
 import type { Figures } from './run-row'
 
+type FigureId = 'admitted' | 'most' | 'wait' | 'stored' | 'writes' | 'wronglyAllowed' | 'wronglyDenied'
+
+/** What each figure says, for somebody who sees it for the first time. */
+export const MEANINGS: Readonly<Record<FigureId, string>> = {
+  admitted: 'requests that passed, of those that were sent',
+  most: 'the most requests of one client that passed in any interval as long as the window, and by how much that is over the limit',
+  wait: 'how long a request waited until it passed, or until its last Retry-After was over',
+  stored: 'the most bytes that the policy took in the item of a client',
+  writes:
+    'one for each admitted request and none for a denied one; in brackets the write units, where an item is longer than a kilobyte',
+  wronglyAllowed:
+    'passed although an exact log of the window was full. By its burst: on purpose, since a token bucket permits it',
+  wronglyDenied:
+    'denied although an exact log of the window had room. By its pace: on purpose, since GCRA denies what comes too early',
+}
+
 /** One figure as people read it. */
 export interface FigureText {
-  readonly id: 'admitted' | 'most' | 'wait' | 'stored' | 'writes' | 'wronglyAllowed' | 'wronglyDenied'
+  readonly id: FigureId
   readonly label: string
   readonly text: string
 }

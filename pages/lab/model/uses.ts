@@ -1,7 +1,14 @@
 import type { AlgorithmName } from '../../../limiter/policies/policy'
 
+interface Uses {
+  readonly use: string
+  readonly against: string
+  /** What an exact log would call wrong, and this algorithm does on purpose: by what. @default nothing */
+  readonly onPurpose?: { readonly wronglyAllowed?: string; readonly wronglyDenied?: string }
+}
+
 /** What each algorithm is for, and what speaks against it, as docs/algorithms.md says at length. */
-export const USES: Readonly<Record<AlgorithmName, { readonly use: string; readonly against: string }>> = {
+export const USES: Readonly<Record<AlgorithmName, Uses>> = {
   'fixed-window': {
     use: 'quotas by day or billing month, also by the calendar',
     against: 'up to twice the limit across an edge',
@@ -15,7 +22,7 @@ export const USES: Readonly<Record<AlgorithmName, { readonly use: string; readon
     against: 'takes the window before as evenly spread',
   },
   'sliding-buckets': {
-    use: 'a rolling window for larger limits, without that assumption',
+    use: 'a rolling window for larger limits, which takes nothing as evenly spread',
     against: 'a count for each sub-window; wrong by one of them at most',
   },
   'sliding-log': {
@@ -25,13 +32,15 @@ export const USES: Readonly<Record<AlgorithmName, { readonly use: string; readon
   'token-bucket': {
     use: 'a burst and a pace, as two numbers',
     against: 'up to burst + limit in one window',
+    onPurpose: { wronglyAllowed: 'its burst' },
   },
   'leaky-bucket': {
-    use: 'as a queue: an even stream for a backend that cannot take bursts',
+    use: 'a queue: an even stream for a backend that cannot take bursts',
     against: 'requests wait, and hold their connection meanwhile',
   },
   gcra: {
     use: 'a pace enforced from request to request, with the least state',
     against: 'clients see no window to line up with',
+    onPurpose: { wronglyDenied: 'its pace' },
   },
 }
