@@ -19,20 +19,32 @@ const AWS_HOSTS = /\.(amazonaws\.com|amazonaws\.com\.cn|amazonaws\.eu|api\.aws)$
 /**
  * Finds out whose account the credentials at hand are of.
  *
- * @throws UserError without credentials or a Region, for credentials that are refused, and for an account in which the
- *   CDK cannot deploy.
+ * @param missing what else is missing, in sentences.
+ * @throws UserError that names all that is missing: without credentials or a Region, for credentials that are refused,
+ *   and for an account in which the CDK cannot deploy.
  */
-export async function openAccount(env: NodeJS.ProcessEnv): Promise<Account> {
+export async function openAccount(env: NodeJS.ProcessEnv, missing: readonly string[] = []): Promise<Account> {
   const client = new DynamoDBClient()
   try {
-    const region = await client.config.region().catch(() => {
-      throw new UserError('no AWS Region: set AWS_REGION, or a Region in the profile')
-    })
-    await client.config.credentials().catch((error: Error) => {
-      throw new UserError(
+    const region = await client.config.region().catch(() => undefined)
+    const noCredentials = await client.config.credentials().then(
+      () => undefined,
+      (error: Error) =>
         `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (${error.message})`,
+    )
+    const all = [
+      ...(region === undefined ? ['no AWS Region: set AWS_REGION, or a Region in the profile'] : []),
+      ...(noCredentials === undefined ? [] : [noCredentials]),
+      ...missing,
+    ]
+    if (region === undefined || all.length > 0)
+      throw new UserError(
+        region !== undefined && noCredentials === undefined
+          ? all.join('\n')
+          : [...all, 'the account also needs npx cdk bootstrap once, which is looked at when it can be asked'].join(
+              '\n',
+            ),
       )
-    })
     const caller = await callerArn(client, env).catch((error: Error) => {
       throw new UserError(`STS does not answer in ${region}: ${error.message}`)
     })

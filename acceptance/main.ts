@@ -31,6 +31,8 @@ const print = (text: string): void => void process.stderr.write(`${text}\n`)
 const PAGE = join(ROOT, 'docs', 'acceptance.md')
 
 async function main(): Promise<number> {
+  // The SDK's advice is for services, not for users of a command.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
   const { values } = parseArgs({
     options: {
       yes: { type: 'boolean', short: 'y' },
@@ -48,13 +50,14 @@ async function main(): Promise<number> {
     throw new UserError(
       `--clean must be the name of a run, sluice-acceptance- and 8 hexadecimal digits, got ${values.clean}`,
     )
-  const account = await openAccount(process.env)
+  const isAsked = values.clean === undefined && !values.yes
+  const account = await openAccount(process.env, isAsked && !process.stdin.isTTY ? [NOBODY] : [])
   const name = values.clean ?? `sluice-acceptance-${randomBytes(4).toString('hex')}`
   const place = `account ${account.id}, ${account.region}${account.isEmulator ? ' (an emulator: nothing will be saved)' : ''}`
   if (values.clean === undefined) {
     print(`Three stacks named ${name}-… will be created in ${place}, and destroyed again:\n${costText()}`)
     print('The CDK’s bucket keeps the code of the functions, some 2 MB, as after any deployment.')
-    if (!values.yes && !(await isConfirmed())) return EXIT.mistake
+    if (isAsked && !(await isConfirmed())) return EXIT.mistake
   }
   const stop = stopOnSignals()
   const clients = new Clients()
@@ -93,8 +96,9 @@ function chosen(only: string | undefined): readonly Check[] {
   return CHECKS.filter(({ id }) => ids.includes(id))
 }
 
+const NOBODY = 'nobody can be asked here: --yes says yes'
+
 async function isConfirmed(): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UserError('nobody can be asked here: --yes says yes')
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await asking.question('Go on? [y/N] ')
   asking.close()

@@ -25,6 +25,11 @@ export const UNCHECKED = [
     asks: 'The rule that sends `limit_nearing` to EventBridge',
     because: 'what it sends ends where its operator listens; its own function’s log tells',
   },
+  {
+    line: 'response-type',
+    asks: '`$context.error.responseType` in access logs',
+    because: 'a request that is refused and one without a route show it in a log in the format of `accessLogFormat`',
+  },
   { line: 'other-accounts', asks: 'APIs of other accounts', because: 'it needs a second account' },
   {
     line: 'quota-offset',

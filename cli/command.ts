@@ -34,9 +34,12 @@ export class Session {
 
   connect(said: TableOptions): Connection {
     const where = this.gateway ? { ...said, endpoint: this.gateway.dynamodb } : said
+    const named = () => `sluice ${this.commandName}`.trim()
     const connection = new Connection(where, this.io.env, (text) => this.print.note(text), {
       change: this.change,
-      how: `sluice ${this.commandName}`.trim(),
+      get how() {
+        return named()
+      },
       clock: this.io.clock,
     })
     this.connections.push(connection)

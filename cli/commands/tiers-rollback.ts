@@ -23,17 +23,17 @@ export const addTiersRollback: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'rollback <change>',
-    'Undo a change of sluice history: tiers, routes and settings become what they were before it, after showing the ' +
+    'Undo a change of sluice history, by its id or how that begins: tiers, routes and settings become what they were before it, after showing the ' +
       'differences and asking. Items that were edited since are refused. Clients and the block list are kept.',
     ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
   )
     .option('-y, --yes', 'do not ask')
     .option('--overwrite <item>', 'undo this item although it was edited since; may be given several times', gather)
     .action(async (id: string, options: Options) => {
-      session.commandName = `tiers rollback ${id}` // what its own record says
       const connection = session.connect(options)
       const table = await connection.configTable()
       const change = await findChange(table, id)
+      session.commandName = `tiers rollback ${change.change}` // what its own record says
       const stored = await table.policySet()
       const items = stored.map(({ item }) => item)
       const back = planRollback(change, items)
@@ -61,16 +61,31 @@ export const addTiersRollback: AddCommand = (group, session) => {
           ),
         )
       }
-      if (options.json) session.print.json({ ...planJson(plan, warnings), undone: id, change: session.change })
+      if (options.json)
+        session.print.json({ ...planJson(plan, warnings), undone: change.change, change: session.change })
       else if (done.length > 0) session.print.line(`undone: ${countsText(done)}`)
     })
 }
 
+/** The change with this id, or the only one whose id begins so. */
 async function findChange(table: ConfigTable, id: string): Promise<RecordedChange> {
-  const records = recordsIn(await table.partition(AUDIT_PARTITION)).filter(({ change }) => change === id)
-  const [change] = historyOf(records, [], () => false, 0).changes
-  if (change) return change
+  const records = recordsIn(await table.partition(AUDIT_PARTITION))
+  const begun = records.filter(({ change }) => id !== '' && change.startsWith(id))
+  const exact = begun.filter(({ change }) => change === id)
+  const found = historyOf(exact.length > 0 ? exact : begun, [], () => false, 0).changes
+  const [change] = found
+  if (change && found.length === 1) return change
+  if (change) throw new UserError(`"${id}" begins the ids of ${found.length} changes: ${candidatesText(found)}`)
   throw new UserError(`no change "${id}" is in the audit trail, which keeps 400 days: see sluice history --since 400d`)
+}
+
+const MOST_CANDIDATES = 10
+
+/** `3f2a9c01d7 (sluice tiers apply at 2026-11-23T10:00:00.000Z), …`. */
+function candidatesText(changes: readonly RecordedChange[]): string {
+  const shown = changes.slice(0, MOST_CANDIDATES).map(({ change, how, at }) => `${change} (${how} at ${at})`)
+  const more = changes.length - shown.length
+  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function check({ edited, cut }: RollbackPlan, overwrite: readonly string[]): void {

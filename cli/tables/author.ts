@@ -16,9 +16,9 @@ export interface RecordedRun extends Pick<AuditedChange, 'change' | 'how'> {
 /** A run of something that is no command. */
 export const unnamedRun = (): RecordedRun => ({ change: newChangeId(), how: 'sluice', clock: Date.now })
 
-/** The audit trail of a run. STS is asked once, and only by what writes. */
+/** The audit trail of a run, by its name when it writes. STS is asked once, and only by what writes. */
 export function trailOf(
-  { change, how, clock }: RecordedRun,
+  run: RecordedRun,
   client: DynamoDBClient,
   endpoint: string | undefined,
   env: Io['env'],
@@ -26,8 +26,8 @@ export function trailOf(
   let author: Promise<string> | undefined
   return new AuditTrail(async () => {
     author ??= authorOf(client, endpoint, env)
-    return { change, how, by: await author }
-  }, clock)
+    return { change: run.change, how: run.how, by: await author }
+  }, run.clock)
 }
 
 /**

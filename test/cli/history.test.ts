@@ -210,6 +210,37 @@ describe('sluice tiers rollback', () => {
     expect((await done('history', '--item', 'tier#anonymous')).err).not.toContain('neither')
   })
 
+  it('takes how an id begins, and names the changes whose ids begin so where there are several', async () => {
+    await apply({ free: limit(30) })
+    await apply({ free: limit(31) })
+    const { changes } = await history()
+    const [last, first] = changes as { change: string; how: string; at: string }[]
+    let length = 1
+    while (last!.change.slice(0, length) === first!.change.slice(0, length)) length++
+    const undone = await at.json(['tiers', 'rollback', last!.change.slice(0, length), '--yes'], later())
+    expect(undone.undone).toBe(last!.change)
+    const { how } = (await history()).changes[0]
+    expect(how).toBe(`sluice tiers rollback ${last!.change}`)
+
+    const copy = (change: string) => ({
+      pk: 'audit',
+      sk: `copy#${change}`,
+      change,
+      by: 'me',
+      how: 'a test',
+      at: first!.at,
+      entries: [],
+    })
+    await at.put(copy('zz1'), copy('zz12'), copy('zz3'))
+    const several = await run('tiers', 'rollback', 'zz', '--yes')
+    expect([several.code, several.err]).toEqual([
+      1,
+      expect.stringMatching(/"zz" begins the ids of 3 changes: (zz\d+ \(a test at [^)]*\)(, )?){3}\n/),
+    ])
+    expect((await run('tiers', 'rollback', 'zz1', '--yes')).err).not.toContain('begins the ids')
+    expect((await run('tiers', 'rollback', '', '--yes')).err).toContain('no change ""')
+  })
+
   it('refuses what would leave the table invalid, what is not known, and leaves what are no tiers', async () => {
     expect((await run('tiers', 'rollback', 'nothing', '--yes')).err).toContain(
       'no change "nothing" is in the audit trail',

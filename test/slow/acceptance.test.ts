@@ -170,6 +170,12 @@ describe('npm run acceptance, on an emulator', () => {
 
   it.each([
     ['without credentials', { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }, [], 'no AWS credentials'],
+    [
+      'without anything',
+      { AWS_REGION: '', AWS_DEFAULT_REGION: '', AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' },
+      [],
+      'no AWS Region: set AWS_REGION, or a Region in the profile\nno AWS credentials',
+    ],
     ['without a Region', { AWS_REGION: '', AWS_DEFAULT_REGION: '' }, [], 'no AWS Region'],
     ['with a check that is none', {}, ['--only', 'all'], '--only must name checks, got all, wanted some of: sample'],
     ['for what is no run', {}, ['--clean', 'Sluice'], '--clean must be the name of a run'],
