@@ -1,7 +1,7 @@
-import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { passOn, refuseBrowsers } from '../engines/pass-on'
+import { passOn, refuseBrowsers, sharedConnections } from '../engines/pass-on'
 
 /** The calls since the counts were last read. */
 export interface CallCounts {
@@ -41,7 +41,7 @@ const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 export class CountingProxy {
   trouble: Trouble = 'none'
   slowMs = 0
-  readonly #agent = new Agent({ keepAlive: true })
+  readonly #agent = sharedConnections()
   readonly #target: URL
   #tables: Record<string, number> = {}
   #server: Server | undefined

@@ -1,9 +1,8 @@
-import { Agent } from 'node:http'
 import { listenOnLoopback } from '../gateway/loopback-server'
 import type { Engine } from './engine'
 import { assertFree, portError } from './free-port'
 import { hiddenAddress } from './hidden-address'
-import { passOn, refuseBrowsers } from './pass-on'
+import { passOn, refuseBrowsers, sharedConnections } from './pass-on'
 import { type EngineWish, startEngine } from './start-engine'
 
 /** An engine that web pages cannot use. */
@@ -45,7 +44,7 @@ export async function startGuardedEngine({ port = 0, allowHosts, ...wish }: Guar
     const engine = await startEngine({ ...wish, at: address })
     steps.push(() => engine.stop())
     const target = new URL(engine.endpoint)
-    const agent = new Agent({ keepAlive: true })
+    const agent = sharedConnections()
     steps.push(() => agent.destroy())
     const guard = await listenOnLoopback(
       port,

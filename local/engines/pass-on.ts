@@ -1,12 +1,17 @@
-import { type Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { engineRefusalOf } from '../gateway/guard'
 import { askForBody, dropBody } from '../gateway/send'
+
+/** Longer than any engine keeps an idle connection. With it Node heeds an engine that says how long it does. */
+const IDLE_MS = 60_000
+
+/** Connections to an engine that calls share; one that the engine is about to close is not used again. */
+export const sharedConnections = (): Agent => new Agent({ keepAlive: true, timeout: IDLE_MS })
 
 /** Where calls go on to. */
 export interface Onward {
   readonly target: URL
-  /** `undefined` for a connection that the calls of this process share. */
-  readonly agent: Agent | undefined
+  readonly agent: Agent
   /** What is sent in place of the call's own body, which is read already. @default the body, as it comes */
   readonly body?: Buffer
   /** Sees the head of the answer. @returns whether to pass it on. @default it is passed on */

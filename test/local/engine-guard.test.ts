@@ -1,4 +1,4 @@
-import { createServer, request, type Server } from 'node:http'
+import { Agent, createServer, request, type Server } from 'node:http'
 import { type AddressInfo, connect as connectTo } from 'node:net'
 import {
   BatchGetItemCommand,
@@ -117,6 +117,13 @@ describe.each(['dynalite', ...(dynoxideBinary() ? ['dynoxide' as const] : [])] a
     expect((await fetch(engine.endpoint)).status).toBe(200) // Node's own, which says sec-fetch-mode
   })
 
+  it('takes the body of a program that waits for 100 Continue, and not that of a page', async () => {
+    const body = JSON.stringify({ TableName: 'things', Item: item(100) })
+    expect((await call(engine.endpoint, { 'X-Amz-Target': PUT, Expect: '100-continue' }, body)).status).toBe(200)
+    const page = { Origin: 'http://a.example', Expect: '100-continue', 'Content-Length': '2' }
+    expect((await call(engine.endpoint, page)).status).toBe(403)
+  })
+
   it('passes on the longest calls and answers that DynamoDB has', async () => {
     const numbers = Array.from({ length: 25 }, (_, n) => n)
     const PutRequests = numbers.map((n) => ({ PutRequest: { Item: item(n, 390 * 1024) } }))
@@ -180,6 +187,7 @@ it('the counting proxy answers no page either', async () => {
 })
 
 describe('a call that is passed on', () => {
+  const agent = new Agent()
   it('is a cut connection where the engine is gone, or breaks off', async () => {
     const { server: gone, url } = await listening(() => {})
     await new Promise((resolve) => gone.close(resolve))
@@ -189,7 +197,7 @@ describe('a call that is passed on', () => {
     })
     for (const target of [url, breaks]) {
       const { server, url: guard } = await listening((incoming, response) =>
-        passOn(incoming, response, { target: new URL(target), agent: undefined }),
+        passOn(incoming, response, { target: new URL(target), agent }),
       )
       await expect(call(guard, {})).rejects.toThrow(/hang up|aborted|ECONNRESET/)
       server.close()
@@ -211,7 +219,7 @@ describe('a call that is passed on', () => {
       incoming.once('data', () => arrived())
     })
     const { server, url: guard } = await listening((incoming, response) =>
-      passOn(incoming, response, { target: new URL(url), agent: undefined }),
+      passOn(incoming, response, { target: new URL(url), agent }),
     )
     const caller = connectTo(Number(new URL(guard).port), '127.0.0.1')
     caller.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nbegun')
