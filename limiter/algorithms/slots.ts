@@ -23,8 +23,19 @@ import {
  *
  * No decision reads an expired slot. Writers remove those that they know of, and `purgeSlots` the rest.
  */
-export const slot = (index: number): string =>
-  index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0')
+export function slot(index: number): string {
+  const place = index & (REMEMBERED - 1)
+  if (indexes[place] !== index) {
+    names[place] = index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0')
+    indexes[place] = index
+  }
+  return names[place]!
+}
+
+/** Names of the last few windows: a power of two. */
+const REMEMBERED = 64
+const indexes: number[] = new Array(REMEMBERED).fill(Number.NaN)
+const names: string[] = new Array(REMEMBERED).fill('')
 
 /**
  * A second count of the same window. It is a slot too: what reads its number stops at the underscore, so its number is
