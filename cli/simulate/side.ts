@@ -7,23 +7,42 @@ import type { Calls } from './decide/calls'
 import { Fleet } from './decide/fleet'
 import type { Answer, SimulatedLimiter } from './decide/limiter'
 import { isPreflight, type Prepared, Preparer, type Reason, type RequestClass, wasRefused } from './decide/preparer'
-import type { RequestKind } from './decide/request-kind'
 import { isStrict, queues, type RuleSet } from './decide/rule-set'
 import { StrictLimiter } from './decide/strict-limiter'
 import { type Slots, Tally } from './report/tally'
 import type { LoggedRequest } from './requests/logged-request'
 
-/** What a kind of request of one caller comes to, and where it is counted. */
+/** What a class of requests of one caller comes to, and where it is counted. */
 interface Known {
+  readonly asked: RequestClass
   readonly prepared: Prepared
   readonly slots: Slots
+  /** What is charged, where that is all there is to it. */
+  readonly charges: readonly Charge[] | undefined
+  /** Of another class. */
+  readonly next: Known | undefined
 }
-
-/** What is remembered of a caller: what its last few classes of requests came to. */
-export type CallerMemory = Map<RequestClass, Known>
 
 /** Classes of requests remembered of a caller. */
 const MOST_CLASSES = 8
+
+/** What is remembered of a caller: what its last few classes of requests came to. */
+export class CallerMemory {
+  private newest: Known | undefined
+  private count = 0
+
+  get(asked: RequestClass): Known | undefined {
+    let one = this.newest
+    while (one && one.asked !== asked) one = one.next
+    return one
+  }
+
+  add(one: Omit<Known, 'next'>): void {
+    const isFull = this.count >= MOST_CLASSES
+    this.newest = { ...one, next: isFull ? undefined : this.newest }
+    this.count = isFull ? 1 : this.count + 1
+  }
+}
 
 /** What became of one request. */
 export interface Decided {
@@ -59,8 +78,10 @@ export class Side {
   }
 
   /** Decides one request, in the order of their times. */
-  decide(line: LoggedRequest, caller: Caller, kind: RequestKind, memory: CallerMemory): Decided | Promise<Decided> {
-    const { prepared, slots } = this.known(line, caller, kind, memory)
+  decide(line: LoggedRequest, caller: Caller, asked: RequestClass, memory: CallerMemory): Decided | Promise<Decided> {
+    const { prepared, slots, charges } = this.known(line, caller, asked, memory)
+    if (charges && this.limiter instanceof StrictLimiter)
+      return this.counted(slots, line, prepared, this.limiter.decide(charges, line.at))
     if (prepared.unknownCost) this.unknownCosts++
     const answer = typeof prepared.charges === 'string' ? prepared.charges : this.ask(prepared, line)
     if (answer instanceof Promise) return answer.then((one) => this.counted(slots, line, prepared, one))
@@ -83,17 +104,19 @@ export class Side {
     return { passes: this.tally.add(slots, line.at, answer), prepared, answer }
   }
 
-  private known(line: LoggedRequest, caller: Caller, kind: RequestKind, memory: CallerMemory): Known {
+  private known(line: LoggedRequest, caller: Caller, asked: RequestClass, memory: CallerMemory): Omit<Known, 'next'> {
     const isUsual = !wasRefused(line) && !isPreflight(line)
-    const asked = this.preparer.classOf(kind)
     const known = isUsual ? memory.get(asked) : undefined
     if (known) return known
     const prepared = this.preparer.prepare(line, caller, asked)
-    const made = { prepared, slots: this.tally.slotsFor(caller.name, prepared) }
-    if (isUsual && prepared.isLasting) {
-      if (memory.size >= MOST_CLASSES) memory.delete(memory.keys().next().value!)
-      memory.set(asked, made)
+    const { charges, holding, unknownCost } = prepared
+    const made = {
+      asked,
+      prepared,
+      slots: this.tally.slotsFor(caller.name, prepared),
+      charges: typeof charges === 'string' || holding || unknownCost ? undefined : charges,
     }
+    if (isUsual && prepared.isLasting) memory.add(made)
     return made
   }
 }

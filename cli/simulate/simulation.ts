@@ -1,7 +1,8 @@
 import { type Caller, type CallerOptions, callerOf } from './decide/caller'
-import { RequestKinds } from './decide/request-kind'
-import type { LoggedRequest } from './requests/logged-request'
-import type { CallerMemory, Decided, Side } from './side'
+import type { RequestClass } from './decide/preparer'
+import { kindOf } from './decide/request-kind'
+import type { LoggedRequest, Target } from './requests/logged-request'
+import { CallerMemory, type Decided, type Side } from './side'
 
 /** Whose requests one set of rules decides otherwise than the other. */
 export interface Change {
@@ -25,17 +26,26 @@ export interface Unknowns {
   readonly apis: Set<string>
 }
 
-interface CachedCaller {
-  /** A line of the caller. */
-  readonly line: LoggedRequest
+/** What is known of a sender. */
+interface KnownSender {
+  readonly by: Simulation
   readonly caller: Caller
-  readonly memories: readonly CallerMemory[]
+  /** Of the first side. */
+  readonly first: CallerMemory
+  /** Of the second side. */
+  readonly second: CallerMemory
+  /** A tier that the rules do not have. */
+  readonly missingTier: string | undefined
 }
 
-/** Callers that are remembered between their requests: with each address, tier and name one. */
-const MOST_CALLERS = 400_000
-/** Addresses and tiers of one caller that are remembered. */
-const MOST_OF_ONE = 16
+/** What is known of a target. */
+interface KnownTarget {
+  readonly by: Simulation
+  readonly isMessage: boolean
+  readonly isPathless: boolean
+  /** Of each side. */
+  readonly classes: readonly RequestClass[]
+}
 
 /** Replays requests against one set of rules, or against two, and compares. */
 export class Simulation {
@@ -53,9 +63,6 @@ export class Simulation {
   requests = 0
   firstAt: number | undefined
   lastAt = 0
-  private readonly kinds = new RequestKinds()
-  private readonly callers = new Map<string, CachedCaller[]>()
-  private callerCount = 0
 
   /**
    * @param sides the rules to be, and what they are compared with.
@@ -71,18 +78,19 @@ export class Simulation {
   async replay(lines: readonly LoggedRequest[]): Promise<void> {
     const [first, second] = this.sides
     for (const line of lines) {
-      if (line.eventType !== undefined && line.eventType !== 'CONNECT') {
+      const target = this.knownTarget(line.target)
+      if (target.isMessage) {
         this.unknowns.messages++
         continue
       }
-      const { caller, memories } = this.callerOf(line)
-      const kind = this.kinds.of(line)
-      this.note(line, caller, kind.isPathless)
-      const now = first.decide(line, caller, kind, memories[0]!)
+      const sender = this.knownSender(line)
+      const { caller } = sender
+      this.note(line, sender, target)
+      const now = first.decide(line, caller, target.classes[0]!, sender.first)
       const decided = now instanceof Promise ? await now : now
       this.each?.(line, decided)
       if (!second) continue
-      const then = second.decide(line, caller, kind, memories[1]!)
+      const then = second.decide(line, caller, target.classes[1]!, sender.second)
       const before = then instanceof Promise ? await then : then
       if (decided.passes !== before.passes) this.noteChange(line, caller, decided, before)
     }
@@ -98,7 +106,7 @@ export class Simulation {
     }
   }
 
-  private note(line: LoggedRequest, caller: Caller, isPathless: boolean): void {
+  private note(line: LoggedRequest, { caller, missingTier }: KnownSender, { isPathless }: KnownTarget): void {
     const { unknowns } = this
     this.requests++
     this.firstAt ??= line.at
@@ -106,9 +114,8 @@ export class Simulation {
     if (caller.lacks === 'caller') unknowns.callers++
     else if (caller.lacks === 'tier') unknowns.tiers++
     if (isPathless) unknowns.paths++
-    if (line.apiId !== undefined && unknowns.apis.size < 100) unknowns.apis.add(line.apiId)
-    if (line.tier !== undefined && !this.hasTier(line.tier))
-      unknowns.missingTiers.set(line.tier, (unknowns.missingTiers.get(line.tier) ?? 0) + 1)
+    if (missingTier !== undefined)
+      unknowns.missingTiers.set(missingTier, (unknowns.missingTiers.get(missingTier) ?? 0) + 1)
   }
 
   private hasTier(tier: string): boolean {
@@ -116,30 +123,46 @@ export class Simulation {
     return tiers.has(tier) || scoped?.tiers.has(tier) === true
   }
 
-  private callerOf(line: LoggedRequest): CachedCaller {
-    if (line.values) return this.remembered(line)
-    const name = line.subject ?? line.client ?? line.key ?? line.user ?? line.ip ?? ''
-    const known = this.callers.get(name)
-    if (known) for (const one of known) if (isSameCaller(one.line, line)) return one
-    const made = this.remembered(line)
-    if (this.callerCount++ >= MOST_CALLERS) {
-      this.callers.clear()
-      this.callerCount = 0
-    }
-    if (known && known.length < MOST_OF_ONE) known.push(made)
-    else this.callers.set(name, [made])
+  private knownTarget(target: Target): KnownTarget {
+    const known = target.known as KnownTarget | undefined
+    if (known?.by === this) return known
+    const made = this.learnTarget(target)
+    target.known = made
     return made
   }
 
-  private remembered(line: LoggedRequest): CachedCaller {
-    return { line, caller: callerOf(line, this.options), memories: this.sides.map(() => new Map()) }
+  private knownSender(line: LoggedRequest): KnownSender {
+    const { sender, values } = line
+    if (values) return this.learnSender(line) // a claim may be of this request only
+    const known = sender.known as KnownSender | undefined
+    if (known?.by === this) return known
+    const made = this.learnSender(line)
+    sender.known = made
+    return made
+  }
+
+  private learnTarget(target: Target): KnownTarget {
+    const { eventType, apiId } = target
+    const kind = kindOf(target)
+    const known = {
+      by: this,
+      isMessage: eventType !== undefined && eventType !== 'CONNECT',
+      isPathless: kind.isPathless,
+      classes: this.sides.map(({ preparer }) => preparer.classOf(kind)),
+    }
+    const { apis } = this.unknowns
+    if (!known.isMessage && apiId !== undefined && apis.size < 100) apis.add(apiId)
+    return known
+  }
+
+  private learnSender(line: LoggedRequest): KnownSender {
+    const { tier } = line.sender
+    return {
+      by: this,
+      caller: callerOf(line, this.options),
+      first: new CallerMemory(),
+      second: new CallerMemory(),
+      missingTier: tier === undefined || this.hasTier(tier) ? undefined : tier,
+    }
   }
 }
-
-const isSameCaller = (one: LoggedRequest, other: LoggedRequest): boolean =>
-  one.ip === other.ip &&
-  one.tier === other.tier &&
-  one.subject === other.subject &&
-  one.client === other.client &&
-  one.user === other.user &&
-  one.key === other.key

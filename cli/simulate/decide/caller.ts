@@ -3,7 +3,7 @@ import { hashApiKey } from '../../../lambda/identity/api-key'
 import { clientIpKey } from '../../../lambda/identity/client-ip'
 import type { Identity } from '../../../lambda/identity/identify'
 import { type IpAddress, parseIpAddress } from '../../../lambda/ip-address'
-import type { LoggedRequest } from '../requests/logged-request'
+import type { LoggedRequest, Sender } from '../requests/logged-request'
 import type { KnownClients } from './known-clients'
 
 /** Who sent a request, as far as its line tells. */
@@ -42,15 +42,16 @@ const STORED = /^(client|user|ip|subject)[#~][\w-]{43}$/
 
 /** Works out who sent a request. */
 export function callerOf(request: LoggedRequest, options: CallerOptions): Caller {
+  const { sender } = request
   const { clients } = options
-  const stored = request.subject && STORED.exec(request.subject)?.[1]
-  const subject = stored ? (clients?.byStoredKey(request.subject!) ?? request.subject!) : request.subject
+  const stored = sender.subject && STORED.exec(sender.subject)?.[1]
+  const subject = stored ? (clients?.byStoredKey(sender.subject!) ?? sender.subject!) : sender.subject
   const isAddress = stored === 'ip' || subject?.startsWith('ip:') === true
-  const ip = parseIpAddress(request.ip ?? (isAddress && !stored ? subject!.slice(3) : ''))
-  const peer = addressOf(request.ip, ip, options)
+  const ip = parseIpAddress(sender.ip ?? (isAddress && !stored ? subject!.slice(3) : ''))
+  const peer = addressOf(sender.ip, ip, options)
   const address = isAddress && (options.addressInHeader || peer === UNKNOWN) ? subject! : peer
   const named = isAddress || isPart(subject) ? undefined : subject
-  const found = namedCaller(request, named, clients)
+  const found = namedCaller(sender, named, clients)
   const anonymous = (lacks?: Caller['lacks']): Caller => ({
     name: address,
     identity: { kind: 'anonymous' },
@@ -62,8 +63,8 @@ export function callerOf(request: LoggedRequest, options: CallerOptions): Caller
   if (!found) return anonymous(address === UNKNOWN ? 'caller' : undefined)
   const { name, client, isUnknownKey } = found
   if (isUnknownKey) return anonymous()
-  const tier = request.tier ?? client?.tier ?? options.tier
-  const user = request.user === undefined ? name : `user:${request.user}`
+  const tier = sender.tier ?? client?.tier ?? options.tier
+  const user = sender.user === undefined ? name : `user:${sender.user}`
   return {
     name,
     identity: { kind: 'known', caller: name, user, tier, client, claims: claimsOf(request), namespace: '' },
@@ -81,15 +82,15 @@ interface Named {
 }
 
 /** A client before a key before a user: of a client's request with a user, the client is the caller. */
-function namedCaller(request: LoggedRequest, subject: string | undefined, clients?: KnownClients): Named | undefined {
-  const { client: id = subject?.startsWith('client:') ? subject.slice(7) : undefined, key } = request
+function namedCaller(sender: Sender, subject: string | undefined, clients?: KnownClients): Named | undefined {
+  const { client: id = subject?.startsWith('client:') ? subject.slice(7) : undefined, key } = sender
   if (id !== undefined) return { name: `client:${id}`, client: clients?.byId(id) }
   if (key !== undefined) {
     const client = clients?.byKey(key)
     if (client) return { name: `client:${client.id}`, client }
-    return { name: `client:${shownKey(key)}`, isUnknownKey: clients !== undefined && request.user === undefined }
+    return { name: `client:${shownKey(key)}`, isUnknownKey: clients !== undefined && sender.user === undefined }
   }
-  const user = request.user ?? (subject?.startsWith('user:') ? subject.slice(5) : undefined)
+  const user = sender.user ?? (subject?.startsWith('user:') ? subject.slice(5) : undefined)
   if (user !== undefined) {
     const client = clients?.byUser(user)
     return client ? { name: `client:${client.id}`, client } : { name: `user:${user}` }

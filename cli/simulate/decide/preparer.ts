@@ -76,7 +76,6 @@ const MALFORMED: RequestClass = { route: '*' }
 export class Preparer {
   private readonly plans: Plans
   private readonly parts: Assembled
-  private readonly classes = new WeakMap<RequestKind, RequestClass>()
   private readonly byRules = new Map<string, RequestClass>()
   /** Mistakes that the authorizer would log. */
   readonly mistakes = new Set<string>()
@@ -96,15 +95,7 @@ export class Preparer {
   }
 
   /** The class of a kind of request, the same object for all kinds to which the same rules apply. */
-  classOf(kind: RequestKind): RequestClass {
-    const known = this.classes.get(kind)
-    if (known) return known
-    const made = this.interned(kind)
-    this.classes.set(kind, made)
-    return made
-  }
-
-  private interned({ request, isPathless }: RequestKind): RequestClass {
+  classOf({ request, isPathless }: RequestKind): RequestClass {
     if (!request) return MALFORMED
     const { configuration: whole } = this.rules
     const configuration = { ...whole, policies: setFor(whole.policies, request) }
@@ -131,7 +122,7 @@ export class Preparer {
       sources: SOURCES,
       keyOf: (subject: string) => subject,
     }
-    const atAddress = checkAddress({ ...start, request: { ...request, sourceIp: line.ip } }, this.parts)
+    const atAddress = checkAddress({ ...start, request: { ...request, sourceIp: line.sender.ip } }, this.parts)
     if (atAddress.outcome) return done(atAddress.outcome.reason!)
     const found = { ...start, address: caller.address, access: atAddress.access, ip: caller.ip }
     if (isPreflight(line)) return this.preflight(found, done)
@@ -185,8 +176,8 @@ export class Preparer {
 }
 
 /** A log has no headers; but of a preflight, the authorizer named this policy. */
-export const isPreflight = ({ method, policy }: LoggedRequest): boolean =>
-  method === 'OPTIONS' && policy === 'preflight'
+export const isPreflight = ({ target, policy }: LoggedRequest): boolean =>
+  policy === 'preflight' && target.method === 'OPTIONS'
 
 const NO_HEADERS: ReadonlyMap<string, string> = new Map()
 
@@ -205,13 +196,13 @@ const isByValue = ({ cost, costs }: Costs): boolean =>
 
 /** Whether a cost is by a header, or by a claim or query that the line does not have. */
 const dependsOnUnknown =
-  ({ values, path }: LoggedRequest) =>
+  ({ values, target }: LoggedRequest) =>
   ({ cost, costs }: Costs): boolean =>
     [cost, ...Object.values(costs ?? {})].some((one) => {
       if (typeof one === 'number') return false
       const { source, name } = one
       if (source === 'path') return false
-      if (source === 'query') return !path?.includes('?')
+      if (source === 'query') return !target.path?.includes('?')
       return values?.has(`${source}:${name}`) !== true
     })
 

@@ -1,5 +1,5 @@
 import { fromEvent, type GatewayRequest } from '../../../lambda/responses/request'
-import type { LoggedRequest } from '../requests/logged-request'
+import type { Target } from '../requests/logged-request'
 
 /** What requests of one method, path and API have in common. */
 export interface RequestKind {
@@ -9,45 +9,12 @@ export interface RequestKind {
   readonly isPathless: boolean
 }
 
-/** Kinds that are remembered: a log with an id in each path has as many as lines. */
-const MOST_KINDS = 20_000
-
-/** The kinds of requests, each made once. */
-export class RequestKinds {
-  private readonly made = new Map<string, { readonly line: LoggedRequest; readonly kind: RequestKind }[]>()
-  private count = 0
-
-  of(line: LoggedRequest): RequestKind {
-    const name = line.path ?? line.resource ?? ''
-    const known = this.made.get(name)
-    if (known) for (const one of known) if (isSameKind(one.line, line)) return one.kind
-    const kind = kindOf(line)
-    if (this.count++ >= MOST_KINDS) {
-      this.made.clear()
-      this.count = 0
-    }
-    const alike = this.made.get(name) ?? []
-    this.made.set(name, alike)
-    alike.push({ line, kind })
-    return kind
-  }
-}
-
-const isSameKind = (one: LoggedRequest, other: LoggedRequest): boolean =>
-  one.method === other.method &&
-  one.resource === other.resource &&
-  one.stage === other.stage &&
-  one.apiId === other.apiId &&
-  one.domain === other.domain &&
-  one.path === other.path
-
 /** A path that only a route for all requests is for, as `tiers` commands use it. */
 const NO_PATH = '/-'.repeat(201)
 
-function kindOf(line: LoggedRequest): RequestKind {
-  const { method: verb, resource, apiId, stage, domain } = line
+export function kindOf({ method: verb, path: sent, resource, apiId, stage, domain }: Target): RequestKind {
   const [, routeMethod, route = resource] = /^([A-Z]+) (\/.*)$/.exec(resource ?? '') ?? []
-  const target = line.path ?? (route?.startsWith('/') ? route : undefined)
+  const target = sent ?? (route?.startsWith('/') ? route : undefined)
   const context = { apiId, stage, domainName: domain }
   if (resource === '$connect')
     return { isPathless: false, request: fromEvent({ requestContext: { ...context, eventType: 'CONNECT' } }) }

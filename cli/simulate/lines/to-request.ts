@@ -1,5 +1,6 @@
 import { costKey } from '../../../lambda/config-table/items/cost-names'
 import { FIELD_NAMES, type FieldName, type LoggedRequest } from '../requests/logged-request'
+import { sharedSenders, sharedTargets } from '../requests/shared'
 import type { FieldMap } from './field-map'
 import { timestampReader } from './timestamp'
 
@@ -22,7 +23,7 @@ export type Parsed = LoggedRequest | string | null
 export type Parse = (text: string) => Parsed
 
 /** What API Gateway and servers write where there is nothing. */
-const NOTHING = new Set(['', '-', 'null'])
+const isNothing = (text: string): boolean => text === '' || text === '-' || text === 'null'
 
 /** Longer values are no names of anybody. */
 const MOST_CHARACTERS = 2048
@@ -45,15 +46,16 @@ export function requestMaker(map: FieldMap, costNames: readonly string[], zone?:
   )
   const values = [...map.given].filter(([field]) => /^(header|claim):/.test(field))
 
+  const senders = sharedSenders()
+  const targets = sharedTargets()
+
   /** The names of each field that the line at hand has, which for the lines of one log are mostly the same. */
   let present = names
-  let keys = ''
+  let keys: readonly string[] | undefined
 
   return (value, fallbackTime, own) => {
-    if (own) {
-      const joined = own.join('\n')
-      if (joined !== keys) [keys, present] = [joined, thoseIn(names, own)]
-    } else if (keys !== '') [keys, present] = ['', names]
+    if (!own) [keys, present] = [undefined, names]
+    else if (keys !== own && !isSameList(keys, own)) [keys, present] = [own, thoseIn(names, own)]
     const time = timeOf(value)
     const stamp = time ? (time[0] === '@timestamp' ? readInsights : readTime)(time[1]) : readTime(fallbackTime)
     if (typeof stamp === 'string') return time || fallbackTime !== undefined ? stamp : 'it has no time'
@@ -62,23 +64,27 @@ export function requestMaker(map: FieldMap, costNames: readonly string[], zone?:
     return {
       at: stamp.at,
       wholeSecond: stamp.wholeSecond,
-      subject: textIn(value, present.subject),
-      client: textIn(value, present.client),
-      user: textIn(value, present.user),
-      key: textIn(value, present.key),
-      ip: textIn(value, present.ip),
-      tier: textIn(value, present.tier),
-      method: (textIn(value, present.method) ?? verb)?.toUpperCase(),
-      path: textIn(value, present.path) ?? target,
-      resource: textIn(value, present.resource),
-      apiId: textIn(value, present.apiId),
-      stage: textIn(value, present.stage),
-      domain: textIn(value, present.domain),
+      sender: senders.of({
+        subject: textIn(value, present.subject),
+        client: textIn(value, present.client),
+        user: textIn(value, present.user),
+        key: textIn(value, present.key),
+        ip: textIn(value, present.ip),
+        tier: textIn(value, present.tier),
+      }),
+      target: targets.of({
+        method: (textIn(value, present.method) ?? verb)?.toUpperCase(),
+        path: textIn(value, present.path) ?? target,
+        resource: textIn(value, present.resource),
+        apiId: textIn(value, present.apiId),
+        stage: textIn(value, present.stage),
+        domain: textIn(value, present.domain),
+        eventType: textIn(value, present.eventType),
+      }),
       cost: numberIn(value, present.cost),
       costs: costs.length === 0 ? undefined : mapOf(costs, (key) => numberIn(value, [key])),
       reason: textIn(value, present.reason),
       policy: textIn(value, present.policy),
-      eventType: textIn(value, present.eventType),
       durationMs: numberIn(value, present.durationMs),
       values: values.length === 0 ? undefined : mapOf(values, (key) => textIn(value, [key])),
     }
@@ -87,10 +93,16 @@ export function requestMaker(map: FieldMap, costNames: readonly string[], zone?:
   function timeOf(value: Value): readonly [string, unknown] | undefined {
     for (const name of present.time) {
       const found = value(name)
-      if (found !== undefined && found !== null && !NOTHING.has(String(found))) return [name, found]
+      if (found !== undefined && found !== null && !isNothing(String(found))) return [name, found]
     }
     return undefined
   }
+}
+
+function isSameList(one: readonly string[] | undefined, other: readonly string[]): boolean {
+  if (one?.length !== other.length) return false
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false
+  return true
 }
 
 type Names = Readonly<Record<FieldName, readonly string[]>>
@@ -123,7 +135,7 @@ function textIn(value: Value, names: readonly string[]): string | undefined {
     const found = value(name)
     if (typeof found === 'string' && found.length <= MOST_CHARACTERS) {
       const text = found.trim()
-      if (!NOTHING.has(text)) return text
+      if (!isNothing(text)) return text
     } else if (typeof found === 'number') return String(found)
   }
   return undefined

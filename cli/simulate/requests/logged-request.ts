@@ -1,10 +1,7 @@
 import type { EpochMs } from '../../../limiter/clock'
 
-/** One request as a log or a pattern tells of it. What it does not tell is missing. */
-export interface LoggedRequest {
-  readonly at: EpochMs
-  /** Whether the time is given in whole seconds only. */
-  readonly wholeSecond: boolean
+/** Who sent a request, as its line tells. Requests of the same sender share one. */
+export interface Sender {
   /** `client:acme`, `user:42`, `ip:203.0.113.7`, or the stored form of one, `client#…` or `client~…`. */
   readonly subject?: string
   /** A client's id, without `client:`. */
@@ -15,6 +12,12 @@ export interface LoggedRequest {
   readonly key?: string
   readonly ip?: string
   readonly tier?: string
+  /** For a simulation, to keep what it knows of the sender. */
+  known?: object | undefined
+}
+
+/** What a request asks for. Requests for the same share one. */
+export interface Target {
   /** In upper case. */
   readonly method?: string
   /** As the client sent it, possibly with the query. */
@@ -24,6 +27,19 @@ export interface LoggedRequest {
   readonly apiId?: string
   readonly stage?: string
   readonly domain?: string
+  /** Of a WebSocket: `CONNECT`, `MESSAGE`, `DISCONNECT`. */
+  readonly eventType?: string
+  /** For a simulation, to keep what it knows of the target. */
+  known?: object | undefined
+}
+
+/** One request as a log or a pattern tells of it. What it does not tell is missing. */
+export interface LoggedRequest {
+  readonly at: EpochMs
+  /** Whether the time is given in whole seconds only. */
+  readonly wholeSecond: boolean
+  readonly sender: Sender
+  readonly target: Target
   /** Units that the request took of policies without a `cost`; 0 where it was denied. */
   readonly cost?: number
   /** Units by the name of a cost. */
@@ -32,8 +48,6 @@ export interface LoggedRequest {
   readonly reason?: string
   /** The policy that the authorizer named then. */
   readonly policy?: string
-  /** Of a WebSocket: `CONNECT`, `MESSAGE`, `DISCONNECT`. */
-  readonly eventType?: string
   readonly durationMs?: number
   /** No authorizer was asked, and none would be. */
   readonly unasked?: true

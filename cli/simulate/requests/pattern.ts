@@ -2,6 +2,7 @@ import { printed } from '../../../limiter/errors'
 import { parseDuration } from '../../../limiter/policies/duration'
 import { UserError } from '../../exit'
 import type { LoggedRequest } from './logged-request'
+import { sharedSenders } from './shared'
 
 /** So many requests a second for a while. */
 export interface Phase {
@@ -54,6 +55,8 @@ export interface PatternOptions {
 /** The requests of a pattern, evenly spaced, in pieces. */
 export function* patternRequests(phases: readonly Phase[], options: PatternOptions): Generator<LoggedRequest[], void> {
   const { clients, tier, method, path } = options
+  const senders = sharedSenders()
+  const target = { method, path }
   let start = PATTERN_START
   let sent = 0
   let piece: LoggedRequest[] = []
@@ -63,8 +66,9 @@ export function* patternRequests(phases: readonly Phase[], options: PatternOptio
       const one = sent++ % clients
       const at = start + Math.floor((i * 1000) / phase.perSecond)
       const ip = `10.${(one >> 16) & 255}.${(one >> 8) & 255}.${one & 255}`
-      const who = tier === 'anonymous' ? { ip } : { client: String(one + 1), ip, ...(tier !== undefined && { tier }) }
-      piece.push({ at, wholeSecond: false, method, path, ...who })
+      const sender =
+        tier === 'anonymous' ? { ip } : { client: String(one + 1), ip, ...(tier !== undefined && { tier }) }
+      piece.push({ at, wholeSecond: false, sender: senders.of(sender), target })
       if (piece.length === 1000) {
         yield piece
         piece = []

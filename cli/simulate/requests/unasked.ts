@@ -17,7 +17,7 @@ export const withUnasked =
     const error = value('error') ?? NOTHING
     const isOwnAnswer = error !== NOTHING && !String(error).startsWith('INTEGRATION_')
     if (isOwnAnswer && String(value('status')) === '401') return { ...request, reason: 'unauthorized' }
-    return isOwnAnswer || request.method === 'OPTIONS' ? { ...request, unasked: true } : request
+    return isOwnAnswer || request.target.method === 'OPTIONS' ? { ...request, unasked: true } : request
   }
 
 /** Those of these requests that an authorizer decides. */

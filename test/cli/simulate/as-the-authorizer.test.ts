@@ -156,8 +156,8 @@ tiers:
   const requests = Array.from({ length: 2000 }, (_, i) => ({
     at: START + i * 60,
     wholeSecond: false,
-    client: `c${i % 7}`,
-    tier: 'free',
+    sender: { client: `c${i % 7}`, tier: 'free' },
+    target: {},
   }))
   const allowedIn = async (consistency: string, instances: number) => {
     const { decided } = await replay(requests, leased(consistency), { instances })
@@ -190,8 +190,8 @@ tiers:
   const at = (ms: number, durationMs?: number) => ({
     at: 1_800_000_000_000 + ms,
     wholeSecond: false,
-    client: 'a',
-    tier: 'free',
+    sender: { client: 'a', tier: 'free' },
+    target: {},
     durationMs,
   })
 
