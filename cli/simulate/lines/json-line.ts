@@ -1,3 +1,4 @@
+import { AlikeLines } from './alike-lines'
 import { clfLine } from './clf-line'
 import type { Parse, Parsed, ToRequest, Value } from './to-request'
 
@@ -8,12 +9,61 @@ type Fields = Readonly<Record<string, unknown>>
  * of Logs Insights.
  */
 export function jsonLine(toRequest: ToRequest): Parse {
+  const objects = new Objects()
+  const fromMessage = messageReader(toRequest)
   return (text) => {
+    const read = objects.read(text)
+    if (typeof read === 'string') return read
+    if (read instanceof AlikeLines) return toRequest(read.value, undefined, read.names)
+    return fromFields(read, toRequest, fromMessage)
+  }
+}
+
+/** A row whose message is a line of the log itself, as text or, where somebody has parsed it, as an object. */
+function fromFields({ value, names }: Line, toRequest: ToRequest, fromMessage: FromMessage): Parsed {
+  const message = value('message') ?? value('@message')
+  const time = value('timestamp') ?? value('@timestamp')
+  if (typeof message === 'string') return fromMessage(message.trim(), time)
+  if (names.includes('searchedCompletely')) return null // a log stream, behind the events
+  return toRequest(value, undefined, names)
+}
+
+/** @param time when CloudWatch Logs says that it came, where the line itself has no time. */
+type FromMessage = (message: string, time: unknown) => Parsed
+
+/** Reads lines of a log that stand in a field of something else. */
+export function messageReader(toRequest: ToRequest): FromMessage {
+  const objects = new Objects()
+  const readClf = clfLine(toRequest)
+  return (message, time) => {
+    if (!message.startsWith('{')) return readClf(message)
+    const read = objects.read(message)
+    if (typeof read === 'string') return read === NO_JSON ? 'its message is no JSON' : read
+    const stamp = typeof time === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/.test(time) ? `${time}Z` : time
+    return toRequest(read.value, stamp, read.names)
+  }
+}
+
+/** The names and values of an object. */
+interface Line {
+  readonly names: readonly string[]
+  readonly value: Value
+}
+
+const NO_JSON = 'it is no JSON'
+
+/** Reads JSON objects of which most are alike. */
+class Objects {
+  private readonly alike = new AlikeLines()
+
+  /** @returns why it is none. */
+  read(text: string): Line | string {
+    if (this.alike.read(text)) return this.alike
     let given: unknown
     try {
       given = JSON.parse(text)
     } catch {
-      return 'it is no JSON'
+      return NO_JSON
     }
     const row = Array.isArray(given) ? rowOf(given) : given
     if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no JSON object'
@@ -21,31 +71,8 @@ export function jsonLine(toRequest: ToRequest): Parse {
     const names = Object.keys(fields)
     const twice = Array.isArray(given) ? undefined : nameTwice(text, names)
     if (twice !== undefined) return `it has ${JSON.stringify(twice.slice(0, 40))} twice`
-    return fromFields(fields, names, toRequest)
-  }
-}
-
-/** A row whose message is a line of the log itself, as text or, where somebody has parsed it, as an object. */
-function fromFields(fields: Fields, names: readonly string[], toRequest: ToRequest): Parsed {
-  const message = own(fields, 'message') ?? own(fields, '@message')
-  const time = own(fields, 'timestamp') ?? own(fields, '@timestamp')
-  if (typeof message === 'string') return fromMessage(message.trim(), time, toRequest)
-  if ('searchedCompletely' in fields) return null // a log stream, behind the events
-  return toRequest((name) => valueAt(fields, name), undefined, names)
-}
-
-/** @param time when CloudWatch Logs says that it came, where the line itself has no time. */
-export function fromMessage(message: string, time: unknown, toRequest: ToRequest): Parsed {
-  if (!message.startsWith('{')) return clfLine(toRequest)(message)
-  try {
-    const fields = JSON.parse(message) as Fields
-    const names = Object.keys(fields)
-    const twice = nameTwice(message, names)
-    if (twice !== undefined) return `it has ${JSON.stringify(twice.slice(0, 40))} twice`
-    const stamp = typeof time === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/.test(time) ? `${time}Z` : time
-    return toRequest((name) => valueAt(fields, name), stamp, names)
-  } catch {
-    return 'its message is no JSON'
+    this.alike.learn(fields)
+    return { names, value: (name) => valueAt(fields, name) }
   }
 }
 
@@ -59,8 +86,6 @@ function rowOf(row: readonly unknown[]): Fields | undefined {
     ? Object.fromEntries(entries)
     : undefined
 }
-
-const own = (fields: Fields, name: string): unknown => (Object.hasOwn(fields, name) ? fields[name] : undefined)
 
 /** The value under a name, or where the name is a path such as `identity.user`, inside objects. */
 function valueAt(fields: Fields, name: string): ReturnType<Value> {

@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer'
 import { createReadStream, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -42,9 +43,12 @@ export async function* textOf(
   const source = file === '-' ? (stdin as Readable) : createReadStream(file, { highWaterMark: 1 << 18 })
   const decoder = new StringDecoder('utf8')
   let isFirst = true
+  let isWhole = true
   try {
     for await (const piece of unzipped(counted(source, progress))) {
-      const text = decoder.write(piece)
+      // most logs are plain ASCII, which is read several times as fast
+      const text = isWhole && isAscii(piece) ? piece.toString('latin1') : decoder.write(piece)
+      if (piece.length > 0) isWhole = piece[piece.length - 1]! < 0x80
       if (text === '') continue
       yield isFirst && text.startsWith('\ufeff') ? text.slice(1) : text
       isFirst = false
