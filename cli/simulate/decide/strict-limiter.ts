@@ -1,12 +1,12 @@
-import { isCharged, type Verdict } from '../../../limiter/algorithms/algorithm'
-import { apply, type Fields } from '../../../limiter/algorithms/conditional-write'
+import { isCharged, type Step } from '../../../limiter/algorithms/algorithm'
+import { type Assignment, applyTo, type ConditionalWrite } from '../../../limiter/algorithms/conditional-write'
 import type { EpochMs } from '../../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../../limiter/compiled-policy'
 import { FleetClock } from '../../../limiter/fleet-clock'
 import type { Charge } from '../../../limiter/rate-limiter'
 import { refundsOf } from '../../../limiter/refund-writes'
 import { allStepsAllow, chargedOf, deniedByRunning, statesOf, stepAll } from '../../../limiter/steps'
-import type { PolicyWrite } from '../../../limiter/stores/store'
+import type { Item, PolicyWrite } from '../../../limiter/stores/store'
 import { isRecent } from '../../../limiter/subject-cache'
 import { takesNone } from '../../../limiter/units'
 import { type Calls, writeUnitsOfState } from './calls'
@@ -14,21 +14,31 @@ import type { Answer, PolicyAnswer } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'
 
 /** A subject's item, as the store and the instance have it: with one instance, they are the same. */
-interface Held {
-  readonly item: {
-    readonly policies: { [prefix: string]: Fields }
-    readonly expiresAtSeconds: 0
-    readonly marks: Readonly<Record<string, number>>
-  }
-  /** When the instance last saw it; `-Infinity` for one that it never saw. */
-  seenAt: EpochMs
-  /** From when on nothing of it matters any more. */
-  endsAt: EpochMs
+class Held {
+  readonly policies: { [prefix: string]: OwnFields } = {}
+  readonly marks = NO_MARKS
+  readonly expiresAtSeconds = 0
+  readonly shared = false
+  readonly consecutiveConflicts = 0
   /** What the writes to it are billed, in units each. */
-  writeUnits: number
-  readonly shared: false
-  readonly consecutiveConflicts: 0
+  writeUnits = 0
+
+  /**
+   * @param seenAt when the instance last saw it; `-Infinity` for one that it never saw.
+   * @param endsAt from when on nothing of it matters any more.
+   */
+  constructor(
+    public seenAt: EpochMs,
+    public endsAt: EpochMs,
+  ) {}
+
+  /** What a view of an item has. */
+  get item(): Item {
+    return this
+  }
 }
+
+const NO_MARKS: Readonly<Record<string, number>> = Object.freeze({})
 
 /** An item is measured when it is new, and once in so many writes of all items. */
 const MEASURED_EVERY = 64
@@ -82,10 +92,7 @@ export class StrictLimiter {
     const steps = stepAll(statesOf(held, part.policies), part.policies, part, now)
     if (allStepsAllow(steps) || steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
     if (deniedByRunning(steps, part.policies) && !isRecent(held, now)) return undefined
-    return answerOf(
-      part.policies,
-      steps.map(({ verdict }) => verdict),
-    )
+    return answerOf(part.policies, steps)
   }
 
   /** The rules are those of `TakeLoop.decideBatch`, for a request that is alone. */
@@ -94,12 +101,12 @@ export class StrictLimiter {
     const held = this.heldOf(key, now)
     if (this.queues && held.seenAt > -Infinity) this.fleet.observe(held, policies)
     const steps = stepAll(statesOf(held, policies), policies, part, now)
-    const verdicts = steps.map(({ verdict }) => verdict)
+    const answer = answerOf(policies, steps)
     if (takesNone(part)) {
       this.read(held, now)
-      return answerOf(policies, verdicts)
+      return answer
     }
-    const allowed = allStepsAllow(steps)
+    const { allowed } = answer
     const needsView = !allowed || steps.some(({ write }) => !write)
     const isTrusted = isRecent(held, now, DENIAL_TTL_MS)
     const isUnsure =
@@ -113,7 +120,7 @@ export class StrictLimiter {
       if (write && verdict.allowed === allowed) writes.push({ prefix: policies[i]!.prefix, write })
     }
     if (writes.length > 0) this.write(held, policies, writes, now)
-    return answerOf(policies, verdicts)
+    return answer
   }
 
   /** Gives back what a request took of one subject that another subject denies, as `RateLimiter` does. */
@@ -124,7 +131,7 @@ export class StrictLimiter {
     if (!charged) return
     const policies = part.policies.filter((_, i) => isCharged(verdicts[i]!))
     const held = this.heldOf(part.key, now)
-    const states = policies.map((policy) => fieldsOf(held.item as never, policy)!)
+    const states = policies.map((policy) => fieldsOf(held.item, policy)!)
     const writes = refundsOf({ ...part, policies }, states, charged, now)
     if (writes.length > 0) this.write(held, policies, writes, now)
   }
@@ -134,7 +141,7 @@ export class StrictLimiter {
     const held = this.subjects.get(key)
     if (!held) return
     const writes = policies.flatMap((policy): PolicyWrite[] => {
-      const write = policy.counter.refund(fieldsOf(held.item as never, policy)!, 1, startedAt, endsAt, holds)
+      const write = policy.counter.refund(fieldsOf(held.item, policy)!, 1, startedAt, endsAt, holds)
       return write ? [{ prefix: policy.prefix, write }] : []
     })
     if (writes.length > 0) this.write(held, policies, writes, Math.max(endsAt, held.seenAt))
@@ -150,8 +157,8 @@ export class StrictLimiter {
   }
 
   private write(held: Held, policies: readonly CompiledPolicy[], writes: readonly PolicyWrite[], now: EpochMs): void {
-    const { policies: fields } = held.item
-    for (const { prefix, write } of writes) fields[prefix] = apply(write, fields[prefix] ?? {})
+    const { policies: fields } = held
+    for (const { prefix, write } of writes) fields[prefix] = after(fields[prefix], write)
     held.seenAt = now
     for (const { counter } of policies) held.endsAt = Math.max(held.endsAt, now + counter.retentionMs + KEPT_MS)
     if (this.calls.writes++ % MEASURED_EVERY === 0 || held.writeUnits === 0) held.writeUnits = writeUnitsOfState(fields)
@@ -162,20 +169,7 @@ export class StrictLimiter {
     const known = this.subjects.get(key)
     if (known && known.endsAt > now) return known
     if (!known && this.subjects.size >= this.sweepAt) this.sweep(now)
-    const item = {
-      policies: Object.create(null) as { [prefix: string]: Fields },
-      expiresAtSeconds: 0,
-      marks: {},
-    } as const
-    const made: Held = {
-      item,
-      seenAt: -Infinity,
-      endsAt: Infinity,
-      writeUnits: 0,
-      shared: false,
-      consecutiveConflicts: 0,
-    }
-    made.endsAt = now + KEPT_MS
+    const made = new Held(-Infinity, now + KEPT_MS)
     this.subjects.set(key, made)
     return made
   }
@@ -186,11 +180,35 @@ export class StrictLimiter {
   }
 }
 
-function answerOf(policies: readonly CompiledPolicy[], verdicts: readonly Verdict[]): Answer {
+/** What a policy keeps, which nobody else has. */
+type OwnFields = Record<string, number | number[]>
+
+/**
+ * The fields after a write, changed in place; but where some are removed, copied without them: an object of which
+ * something was deleted is slow and large for ever.
+ */
+function after(before: OwnFields | undefined, write: ConditionalWrite): OwnFields {
+  const removed = write.assignments.filter(isRemoval)
+  const fields = before && removed.length === 0 ? before : without(before, removed)
+  applyTo(fields, write)
+  return fields
+}
+
+const isRemoval = (one: Assignment): one is Removal => 'purge' in one || 'remove' in one
+type Removal = Extract<Assignment, { readonly purge: true } | { readonly remove: true }>
+
+function without(before: OwnFields | undefined, removed: readonly Removal[]): OwnFields {
+  const fields: OwnFields = {}
+  for (const name in before) if (!removed.some(({ field }) => field === name)) fields[name] = before[name]!
+  return fields
+}
+
+function answerOf(policies: readonly CompiledPolicy[], steps: readonly Step[]): Answer {
   const answers: PolicyAnswer[] = []
   let deniedBy: CompiledPolicy | undefined
   for (let i = 0; i < policies.length; i++) {
-    const [policy, verdict] = [policies[i]!, verdicts[i]!]
+    const policy = policies[i]!
+    const { verdict } = steps[i]!
     answers.push({ policy, verdict })
     if (!verdict.allowed) deniedBy ??= policy
   }

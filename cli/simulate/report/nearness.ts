@@ -2,6 +2,10 @@
 const STEPS = 50
 const MOST = 65_535
 
+/** A small array of its own takes twice as much memory as its counts, so that many share one. */
+const ROOM = 1024 * (STEPS + 1)
+let room = { counts: new Uint16Array(0), used: 0 }
+
 /**
  * How near one subject came to one limit, request by request: the share of the limit that was used, the request
  * included. A request that the policy denied, or would have denied, is at 100 %.
@@ -9,22 +13,31 @@ const MOST = 65_535
 export class Nearness {
   /** The highest share, from 0 to 1. */
   peak = 0
-  private readonly counts = new Uint16Array(STEPS + 1)
-  private count = 0
+  private readonly counts: Uint16Array
+  /** Where its counts begin. */
+  private readonly from: number
+
+  constructor() {
+    if (room.used + STEPS + 1 > room.counts.length) room = { counts: new Uint16Array(ROOM), used: 0 }
+    this.counts = room.counts
+    this.from = room.used
+    room.used += STEPS + 1
+  }
 
   add(share: number): void {
     if (share > this.peak) this.peak = share
-    const step = share >= 1 ? STEPS : Math.floor(share * STEPS)
-    if (this.counts[step] === MOST) this.halve()
-    this.counts[step]!++
-    this.count++
+    const place = this.from + (share >= 1 ? STEPS : Math.floor(share * STEPS))
+    if (this.counts[place] === MOST) this.halve()
+    this.counts[place]!++
   }
 
   /** The share that this part of the requests stayed at or below, to two percent; the peak bounds it. */
   quantile(part: number): number {
-    let left = Math.ceil(part * this.count)
+    let count = 0
+    for (let step = 0; step <= STEPS; step++) count += this.counts[this.from + step]!
+    let left = Math.ceil(part * count)
     for (let step = 0; step <= STEPS; step++) {
-      left -= this.counts[step]!
+      left -= this.counts[this.from + step]!
       if (left <= 0) return Math.min(this.peak, step === STEPS ? 1 : (step + 1) / STEPS)
     }
     return this.peak
@@ -32,7 +45,6 @@ export class Nearness {
 
   /** Quantiles stay what they are, to the same two percent, while every step is halved. */
   private halve(): void {
-    this.count = 0
-    for (const [step, count] of this.counts.entries()) this.count += this.counts[step] = count >> 1
+    for (let place = this.from; place <= this.from + STEPS; place++) this.counts[place] = this.counts[place]! >> 1
   }
 }

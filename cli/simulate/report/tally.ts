@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../../limiter/clock'
 import type { CompiledPolicy } from '../../../limiter/compiled-policy'
+import type { Charge } from '../../../limiter/rate-limiter'
 import type { Answer, PolicyAnswer } from '../decide/limiter'
 import type { Prepared, Reason } from '../decide/preparer'
 import { Nearness } from './nearness'
@@ -40,12 +41,14 @@ export interface PolicyTally {
   /** Allowed after a wait. */
   delayed: number
   /** By subject. */
-  readonly near: Map<string, Nearness>
+  readonly near: Map<string, Near>
 }
 
-interface Slot {
-  readonly tally: PolicyTally
-  readonly near: Nearness
+/** How near one subject came to one policy. */
+class Near extends Nearness {
+  constructor(readonly tally: PolicyTally) {
+    super()
+  }
 }
 
 /** Where the counts go of a request that comes to the same as others. */
@@ -53,10 +56,10 @@ export interface Slots {
   readonly client: ClientTally
   readonly route: { allowed: number; denied: number }
   readonly tier: { allowed: number; denied: number }
-  readonly byPolicy: ReadonlyMap<CompiledPolicy, Slot>
+  /** The policies, in the order in which they are asked. */
+  readonly policies: readonly CompiledPolicy[]
+  readonly near: readonly Near[]
 }
-
-const NO_POLICY: ReadonlyMap<CompiledPolicy, Slot> = new Map()
 
 /** Counts what becomes of requests. */
 export class Tally {
@@ -78,14 +81,7 @@ export class Tally {
       client: this.client(client, tier),
       route: made(this.routes, route, none),
       tier: made(this.tiers, tier, none),
-      byPolicy:
-        typeof charges === 'string'
-          ? NO_POLICY
-          : new Map(
-              charges.flatMap(({ key, policies }) =>
-                policies.map((policy) => [policy, this.slotFor(tier, policy, key)] as const),
-              ),
-            ),
+      ...this.policySlots(tier, typeof charges === 'string' ? [] : charges),
     }
   }
 
@@ -123,9 +119,10 @@ export class Tally {
       }
     }
     this.series.add(at, allowed)
-    for (const one of policies) {
-      const slot = slots.byPolicy.get(one.policy)
-      if (slot) count(slot, one, allowed, one.policy === deniedBy)
+    for (let i = 0; i < policies.length; i++) {
+      const one = policies[i]!
+      const place = slots.policies[i] === one.policy ? i : slots.policies.indexOf(one.policy)
+      if (place >= 0) count(slots.near[place]!, one, allowed, one.policy === deniedBy)
     }
     return allowed
   }
@@ -144,7 +141,14 @@ export class Tally {
     return known
   }
 
-  private slotFor(tier: string, { name, limit, written }: CompiledPolicy, key: string): Slot {
+  private policySlots(tier: string, charges: readonly Charge[]): Pick<Slots, 'policies' | 'near'> {
+    return {
+      policies: charges.length === 1 ? charges[0]!.policies : charges.flatMap(({ policies }) => policies),
+      near: charges.flatMap(({ key, policies }) => policies.map((policy) => this.nearOf(tier, policy, key))),
+    }
+  }
+
+  private nearOf(tier: string, { name, limit, written }: CompiledPolicy, key: string): Near {
     const tally = made(this.policies, `${tier}\n${name}`, () => ({
       tier,
       policy: name,
@@ -158,13 +162,14 @@ export class Tally {
       lockedOut: 0,
       tooExpensive: 0,
       delayed: 0,
-      near: new Map(),
+      near: new Map<string, Near>(),
     }))
-    return { tally, near: made(tally.near, key, () => new Nearness()) }
+    return made(tally.near, key, () => new Near(tally))
   }
 }
 
-function count({ tally, near }: Slot, { policy, verdict }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
+function count(near: Near, { policy, verdict }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
+  const { tally } = near
   const { allowed, exceeded, remaining } = verdict
   if (passes) {
     tally.allowed++
