@@ -15,6 +15,9 @@ import type { Recording } from './record-state'
  */
 const RECORDINGS = ['recorded-state.json']
 
+/** Asks the engine however long it takes, which is no part of what is recorded. */
+const PATIENT = { deadlineMs: 10_000, onStoreError: 'throw' } as const
+
 describe.each(RECORDINGS)('the recorded state in %s', (file) => {
   const { subject, cases } = JSON.parse(readFileSync(join(__dirname, '../vectors', file), 'utf8')) as Recording
   let engine: OpenEngine
@@ -30,7 +33,7 @@ describe.each(RECORDINGS)('the recorded state in %s', (file) => {
       store: engine.store,
       clock: () => clock.at,
       policies: [policy],
-      onStoreError: 'throw',
+      ...PATIENT,
     })
     for (const { at, cost, decision } of then) {
       clock.at = at
@@ -42,7 +45,7 @@ describe.each(RECORDINGS)('the recorded state in %s', (file) => {
   test('matters in every case: a subject without state gets another answer', async () => {
     for (const { policy, then } of cases) {
       const { at, cost, decision } = then[0]!
-      const limiter = createLimiter({ store: engine.store, clock: () => at, policies: [policy], onStoreError: 'throw' })
+      const limiter = createLimiter({ store: engine.store, clock: () => at, policies: [policy], ...PATIENT })
       expect(toRecorded(await limiter.peek('client:another', { cost }))).not.toEqual(decision)
     }
   })
