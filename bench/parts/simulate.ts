@@ -15,38 +15,54 @@ interface Measured {
   readonly megabytes: number
 }
 
-/** How fast `sluice simulate` reads and decides a log, and how much memory it takes. */
+/** How fast `sluice simulate` reads and decides a log, and how much memory it takes of very many callers. */
 export const simulate: Part = {
   title: 'sluice simulate: an access log, and a tier of three policies',
 
   async run({ quick }) {
-    const [lines, callers] = quick ? [20_000, 1000] : [10_000_000, 100_000]
     const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
     try {
-      const file = join(folder, 'access.jsonl')
-      writeAccessLog(file, lines, callers)
-      const args = ['--max-old-space-size=900', built(join(folder, 'simulate.js')), file]
-      const { requests, cpuSeconds, megabytes } = JSON.parse(
-        execFileSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1 << 20 }),
-      ) as Measured
-      if (requests !== lines) throw new Error(`${requests} of ${lines} lines were decided`)
+      const child = built(join(folder, 'simulate.js'))
+      const few = replayed(folder, child, quick ? 20_000 : 2_000_000, 1000)
+      const many = replayed(folder, child, quick ? 20_000 : 10_000_000, quick ? 5000 : 100_000)
       return {
         figures: [
-          toFigure('lines read and decided, by second of one core', {
-            measured: requests / cpuSeconds,
+          toFigure(`lines read and decided, by second of one core, of ${shown(few.callers)} callers`, {
+            measured: few.requests / few.cpuSeconds,
             unit: 'lines/s',
             goal: { atLeast: 60_000 },
           }),
-          toFigure('memory of the process', { measured: megabytes, unit: 'MB', goal: { atMost: 1000 } }),
+          toFigure(`the same, of ${shown(many.callers)} callers`, {
+            measured: many.requests / many.cpuSeconds,
+            unit: 'lines/s',
+          }),
+          toFigure(`memory of the process, of ${shown(many.callers)} callers`, {
+            measured: many.megabytes,
+            unit: 'MB',
+            goal: { atMost: 1000 },
+          }),
         ],
-        details: [
-          `${lines.toLocaleString('en-US')} lines of ${callers.toLocaleString('en-US')} callers, ${Math.round(cpuSeconds)} s of processor time, garbage collection included.`,
-        ],
+        details: [few, many].map(
+          ({ requests, callers, cpuSeconds }) =>
+            `${shown(requests)} lines of ${shown(callers)} callers: ${Math.round(cpuSeconds)} s of processor time, garbage collection included.`,
+        ),
       }
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
   },
+}
+
+const shown = (count: number): string => count.toLocaleString('en-US')
+
+function replayed(folder: string, child: string, lines: number, callers: number): Measured & { callers: number } {
+  const file = join(folder, 'access.jsonl')
+  writeAccessLog(file, lines, callers)
+  const args = ['--max-old-space-size=900', child, file]
+  const printed = execFileSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1 << 20 })
+  const measured = JSON.parse(printed) as Measured
+  if (measured.requests !== lines) throw new Error(`${measured.requests} of ${lines} lines were decided`)
+  return { ...measured, callers }
 }
 
 /** Compiled, as the package is published. */
