@@ -13,9 +13,9 @@ let room = { counts: new Uint16Array(0), used: 0 }
 export class Nearness {
   /** The highest share, from 0 to 1. */
   peak = 0
-  private readonly counts: Uint16Array
+  private counts: Uint16Array | Float64Array
   /** Where its counts begin. */
-  private readonly from: number
+  private from: number
 
   constructor() {
     if (room.used + STEPS + 1 > room.counts.length) room = { counts: new Uint16Array(ROOM), used: 0 }
@@ -26,9 +26,9 @@ export class Nearness {
 
   add(share: number): void {
     if (share > this.peak) this.peak = share
-    const place = this.from + (share >= 1 ? STEPS : Math.floor(share * STEPS))
-    if (this.counts[place] === MOST) this.halve()
-    this.counts[place]!++
+    const step = share >= 1 ? STEPS : Math.floor(share * STEPS)
+    if (this.counts[this.from + step] === MOST) this.widen()
+    this.counts[this.from + step]!++
   }
 
   /** The share that this part of the requests stayed at or below, to two percent; the peak bounds it. */
@@ -43,8 +43,10 @@ export class Nearness {
     return this.peak
   }
 
-  /** Quantiles stay what they are, to the same two percent, while every step is halved. */
-  private halve(): void {
-    for (let place = this.from; place <= this.from + STEPS; place++) this.counts[place] = this.counts[place]! >> 1
+  /** Few are asked so often that they need more than two bytes a count: these have an array of their own. */
+  private widen(): void {
+    if (this.counts instanceof Float64Array) return
+    this.counts = Float64Array.from(this.counts.subarray(this.from, this.from + STEPS + 1))
+    this.from = 0
   }
 }

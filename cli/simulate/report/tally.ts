@@ -9,6 +9,7 @@ import { Series } from './series'
 /** What became of a caller's requests. */
 export interface ClientTally {
   readonly client: string
+  /** Of the last request that has one. */
   tier: string
   requests: number
   /** By a limit. */
@@ -54,6 +55,7 @@ class Near extends Nearness {
 /** Where the counts go of a request that comes to the same as others. */
 export interface Slots {
   readonly client: ClientTally
+  readonly tierName: string
   readonly route: { allowed: number; denied: number }
   readonly tier: { allowed: number; denied: number }
   /** The policies, in the order in which they are asked. */
@@ -79,6 +81,7 @@ export class Tally {
     const none = () => ({ allowed: 0, denied: 0 })
     return {
       client: this.client(client, tier),
+      tierName: tier,
       route: made(this.routes, route, none),
       tier: made(this.tiers, tier, none),
       ...this.policySlots(tier, typeof charges === 'string' ? [] : charges),
@@ -87,9 +90,10 @@ export class Tally {
 
   /** @returns whether the request passes. */
   add(slots: Slots, at: EpochMs, answer: Answer | Reason): boolean {
-    const { client, route, tier } = slots
+    const { client, tierName, route, tier } = slots
     this.requests++
     client.requests++
+    if (tierName !== '') client.tier = tierName
     if (typeof answer === 'string') {
       this.undecided.set(answer, (this.undecided.get(answer) ?? 0) + 1)
       const passes = answer === 'uncounted' || answer === 'exempt'
@@ -128,7 +132,7 @@ export class Tally {
   }
 
   private client(client: string, tier: string): ClientTally {
-    const known = made(this.clients, client, () => ({
+    return made(this.clients, client, () => ({
       client,
       tier,
       requests: 0,
@@ -137,8 +141,6 @@ export class Tally {
       firstDeniedAt: undefined,
       firstDeniedBy: undefined,
     }))
-    if (tier !== '') known.tier = tier
-    return known
   }
 
   private policySlots(tier: string, charges: readonly Charge[]): Pick<Slots, 'policies' | 'near'> {

@@ -2,6 +2,8 @@ import type { Sender, Target } from './logged-request'
 
 /** How many are shared; a log with an id in each path has as many targets as lines. */
 const MOST = 400_000
+/** Characters of those that are shared: who sends a long path each time must not fill the memory. */
+const MOST_CHARACTERS = 40_000_000
 /** Of one name. */
 const MOST_OF_ONE = 16
 
@@ -18,6 +20,7 @@ interface Link<T> {
 export class Shared<T extends object> {
   private readonly byName = new Map<string, Link<T>>()
   private count = 0
+  private characters = 0
 
   /**
    * @param nameOf a part of it that few others have.
@@ -37,10 +40,12 @@ export class Shared<T extends object> {
   }
 
   private added(one: T, alike: Link<T> | undefined): T {
-    if (this.count++ >= MOST) {
+    if (this.count++ >= MOST || this.characters >= MOST_CHARACTERS) {
       this.byName.clear()
       this.count = 0
+      this.characters = 0
     }
+    for (const text of Object.values(one)) if (typeof text === 'string') this.characters += text.length
     const next = alike && alike.length < MOST_OF_ONE ? alike : undefined
     this.byName.set(this.nameOf(one), { one, next, length: 1 + (next?.length ?? 0) })
     return one
