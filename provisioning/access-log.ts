@@ -30,6 +30,9 @@ const FIELDS = {
   reason: '$context.authorizer.reason',
 } as const
 
+/** The names of a line, in its order. */
+export const ACCESS_LOG_NAMES: readonly string[] = Object.keys(FIELDS)
+
 /** The format of an access log that `sluice simulate` reads: a JSON object in one line. */
 export const ACCESS_LOG_LINE = JSON.stringify(FIELDS)
 

@@ -69,7 +69,7 @@ class Objects {
     if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no JSON object'
     const fields = row as Fields
     const names = Object.keys(fields)
-    const twice = Array.isArray(given) ? undefined : nameTwice(text, names)
+    const twice = nameTwice(text, names)
     if (twice !== undefined) return `it has ${JSON.stringify(twice.slice(0, 40))} twice`
     this.alike.learn(fields)
     return { names, value: (name) => valueAt(fields, name) }
@@ -102,17 +102,18 @@ function valueAt(fields: Fields, name: string): ReturnType<Value> {
 const NAME = /"((?:[^"\\]|\\.)*)"\s*:|[{}[\]]|"(?:[^"\\]|\\.)*"/g
 
 /**
- * A name that the object itself has twice. `JSON.parse` takes the last one, another reader the first: somebody who can
- * write into a value of a log that escapes nothing could be whom he likes.
+ * A name that an object has twice, however it is written. `JSON.parse` takes the last one, another reader the first:
+ * somebody who can write into a value of a log that escapes nothing could be whom he likes.
  */
 function nameTwice(text: string, parsed: readonly string[]): string | undefined {
   if (colons(text) === parsed.length && !/"\s+:/.test(text)) return undefined // flat, and each name once
-  const names = new Set<string>()
-  let depth = 0
-  for (const [found, name] of text.matchAll(NAME)) {
-    if (found === '{' || found === '[') depth++
-    else if (found === '}' || found === ']') depth--
-    else if (depth === 1 && name !== undefined) {
+  const open: Set<string>[] = []
+  for (const [found, written] of text.matchAll(NAME)) {
+    if (found === '{' || found === '[') open.push(new Set())
+    else if (found === '}' || found === ']') open.pop()
+    else if (written !== undefined) {
+      const name = written.includes('\\') ? (JSON.parse(`"${written}"`) as string) : written
+      const names = open.at(-1)!
       if (names.has(name)) return name
       names.add(name)
     }

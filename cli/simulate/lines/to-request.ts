@@ -1,4 +1,5 @@
 import { costKey } from '../../../lambda/config-table/items/cost-names'
+import { ACCESS_LOG_NAMES } from '../../../provisioning/access-log'
 import { FIELD_NAMES, type FieldName, type LoggedRequest } from '../requests/logged-request'
 import { sharedSenders, sharedTargets } from '../requests/shared'
 import type { FieldMap } from './field-map'
@@ -52,10 +53,13 @@ export function requestMaker(map: FieldMap, costNames: readonly string[], zone?:
   /** The names of each field that the line at hand has, which for the lines of one log are mostly the same. */
   let present = names
   let keys: readonly string[] | undefined
+  let foreign: string | undefined
 
   return (value, fallbackTime, own) => {
-    if (!own) [keys, present] = [undefined, names]
-    else if (keys !== own && !isSameList(keys, own)) [keys, present] = [own, thoseIn(names, own)]
+    if (!own) [keys, present, foreign] = [undefined, names, undefined]
+    else if (keys !== own && !isSameList(keys, own))
+      [keys, present, foreign] = [own, thoseIn(names, own), foreignIn(own, map)]
+    if (foreign !== undefined) return `it has ${JSON.stringify(foreign)} where Sluice's format has no such name`
     const time = timeOf(value)
     const stamp = time ? (time[0] === '@timestamp' ? readInsights : readTime)(time[1]) : readTime(fallbackTime)
     if (typeof stamp === 'string') return time || fallbackTime !== undefined ? stamp : 'it has no time'
@@ -103,6 +107,22 @@ function isSameList(one: readonly string[] | undefined, other: readonly string[]
   if (one?.length !== other.length) return false
   for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false
   return true
+}
+
+const SENDER = ['subject', 'client', 'user', 'key', 'ip', 'tier'] as const
+
+/**
+ * A name of a sender among those of Sluice's format, which has it nowhere. API Gateway escapes nothing: it stands in a
+ * path, of somebody who would be another.
+ */
+function foreignIn(own: readonly string[], map: FieldMap): string | undefined {
+  if (!ACCESS_LOG_NAMES.every((name) => own.includes(name))) return undefined
+  const given = new Set(map.given.values())
+  const ofSenders = new Set(SENDER.flatMap((field) => map.namesOf(field)))
+  const places = ACCESS_LOG_NAMES.map((name) => own.indexOf(name))
+  return own
+    .slice(Math.min(...places), Math.max(...places))
+    .find((name) => ofSenders.has(name) && !given.has(name) && !ACCESS_LOG_NAMES.includes(name))
 }
 
 type Names = Readonly<Record<FieldName, readonly string[]>>

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { accessLogLine } from '../../../provisioning/access-log'
 import { sluice } from '../command-line'
 
 const T = 1_800_000_000_000
@@ -127,12 +128,26 @@ describe('logs of each format', () => {
   })
 })
 
+/** A line in Sluice's format as API Gateway writes it, which escapes nothing. */
+const forged = (path: string) =>
+  accessLogLine((name) => (name === 'requestTimeEpoch' ? T : name)).replace('"path":"path"', `"path":"${path}"`)
+
 describe('what cannot be read', () => {
   const good = requests(2)
   it.each([
     ['no JSON', 'nonsense {', 'it is no JSON'],
     ['a name twice', `{"time":${T},"client":"a","client":"b"}`, 'it has "client" twice'],
     ['a name twice, with a space', `{"time":${T},"client" :"a","client":"b"}`, 'it has "client" twice'],
+    ['a name twice, once escaped', `{"time":${T},"client":"a","path":"","\\u0063lient":"b"}`, 'it has "client" twice'],
+    ['a name twice, inside', `{"time":${T},"identity":{"user":"a","agent":"","user":"b"}}`, 'it has "user" twice'],
+    ['a field twice, of a row', `[{"field":"client","value":"a","value":"b"}]`, 'it has "value" twice'],
+    [
+      'a caller in a path',
+      forged('/x","client":"acme","x":"'),
+      'it has "client" where Sluice\'s format has no such name',
+    ],
+    ['a user in a path', forged('/x","userId":"7'), 'it has "userId" where Sluice\'s format has no such name'],
+    ['a subject in a path', forged('/x","subject":"client:acme'), 'it has "subject" twice'],
     ['no time', '{"client":"a"}', 'it has no time'],
     ['no zone', '{"time":"2027-01-15T08:00:00"}', 'has no time zone'],
     ['a day that is none', '{"time":"2027-02-30T08:00:00Z"}', 'is in no calendar'],
