@@ -7,7 +7,7 @@ import type { Calls } from './decide/calls'
 import { Fleet } from './decide/fleet'
 import type { Answer, SimulatedLimiter } from './decide/limiter'
 import { isPreflight, type Prepared, Preparer, type Reason, type RequestClass, wasRefused } from './decide/preparer'
-import { isStrict, queues, type RuleSet } from './decide/rule-set'
+import { isStrict, policyOf, queues, type RuleSet } from './decide/rule-set'
 import { StrictLimiter } from './decide/strict-limiter'
 import { type Slots, Tally } from './report/tally'
 import type { LoggedRequest } from './requests/logged-request'
@@ -53,7 +53,7 @@ export interface Decided {
 
 /** One set of rules, and what it makes of the requests. */
 export class Side {
-  readonly tally = new Tally()
+  readonly tally: Tally
   readonly calls: Calls = { writes: 0, writeUnits: 0, reads: 0 }
   readonly isStrict: boolean
   /** Requests whose cost depends on what the log does not tell. */
@@ -72,6 +72,7 @@ export class Side {
     ipv6Prefix: number,
   ) {
     const { policies } = rules.configuration
+    this.tally = new Tally((tier, policy) => policyOf(policies, tier, policy))
     this.isStrict = isStrict(policies)
     this.preparer = new Preparer(rules, ipv6Prefix)
     this.limiter = this.isStrict ? new StrictLimiter(this.calls, queues(policies)) : new Fleet(instances, this.calls)

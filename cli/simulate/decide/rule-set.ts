@@ -24,6 +24,15 @@ export function policiesIn({ global, routes, tiers, scoped, settings }: PolicySe
   ]
 }
 
+/**
+ * The policy of this name by which callers of a tier are counted, as it is configured: a client's override may have
+ * other numbers.
+ */
+export function policyOf(set: PolicySet, tier: string, name: string): Policy | TierPolicy | undefined {
+  const own = [set.tiers.get(tier), ...(set.scoped?.tiers.get(tier) ?? [])].flatMap((one) => one?.policies ?? [])
+  return [...own, ...policiesIn(set)].find((one) => one.name === name)
+}
+
 /** Names of the costs that policies of a set count. */
 export function costNamesIn(set: PolicySet): string[] {
   return [...new Set(policiesIn(set).flatMap(({ written }) => written.cost ?? []))]

@@ -77,6 +77,9 @@ export class Tally {
   readonly tiers = new Map<string, { allowed: number; denied: number }>()
   readonly series = new Series()
 
+  /** @param configured finds the policy of a tier as it is configured, without anybody's override. */
+  constructor(private readonly configured: (tier: string, policy: string) => Numbers | undefined) {}
+
   slotsFor(client: string, { tier, route, charges }: Prepared): Slots {
     const none = () => ({ allowed: 0, denied: 0 })
     return {
@@ -150,12 +153,12 @@ export class Tally {
     }
   }
 
-  private nearOf(tier: string, { name, limit, written }: CompiledPolicy, key: string): Near {
+  private nearOf(tier: string, policy: CompiledPolicy, key: string): Near {
+    const { name } = policy
     const tally = made(this.policies, `${tier}\n${name}`, () => ({
       tier,
       policy: name,
-      limit,
-      window: written.window,
+      ...numbersOf(this.configured(tier, name) ?? policy),
       allowed: 0,
       denied: 0,
       observed: 0,
@@ -169,6 +172,13 @@ export class Tally {
     return made(tally.near, key, () => new Near(tally))
   }
 }
+
+interface Numbers {
+  readonly limit: number
+  readonly written: Pick<CompiledPolicy['written'], 'window'>
+}
+
+const numbersOf = ({ limit, written }: Numbers) => ({ limit, window: written.window })
 
 function count(near: Near, { policy, verdict }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
   const { tally } = near

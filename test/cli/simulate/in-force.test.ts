@@ -53,6 +53,8 @@ it('compares with what is in force, with clients, their own limits and blocks as
     against: { denied: 2, undecided: { blocked: 1 }, rules: `current (table sluice-config at ${deployment.endpoint})` },
     newlyDeniedClients: 0,
     newlyDeniedRequests: 5,
+    // as they are configured, though acme's own is 70
+    policies: expect.arrayContaining([expect.objectContaining({ tier: 'free', policy: 'per-minute', limit: 60 })]),
     clients: expect.arrayContaining([
       expect.objectContaining({ client: 'client:acme', denied: 7, firstDeniedBy: 'per-hour' }),
       expect.objectContaining({ client: 'client:bad', refused: 1 }),
