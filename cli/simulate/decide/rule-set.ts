@@ -24,13 +24,16 @@ export function policiesIn({ global, routes, tiers, scoped, settings }: PolicySe
   ]
 }
 
+/** The policies of a tier itself, for whichever APIs. */
+export const policiesOfTier = ({ tiers, scoped }: PolicySet, tier: string): readonly TierPolicy[] =>
+  [tiers.get(tier), ...(scoped?.tiers.get(tier) ?? [])].flatMap((one) => one?.policies ?? [])
+
 /**
  * The policy of this name by which callers of a tier are counted, as it is configured: a client's override may have
  * other numbers.
  */
 export function policyOf(set: PolicySet, tier: string, name: string): Policy | TierPolicy | undefined {
-  const own = [set.tiers.get(tier), ...(set.scoped?.tiers.get(tier) ?? [])].flatMap((one) => one?.policies ?? [])
-  return [...own, ...policiesIn(set)].find((one) => one.name === name)
+  return [...policiesOfTier(set, tier), ...policiesIn(set)].find((one) => one.name === name)
 }
 
 /** Names of the costs that policies of a set count. */

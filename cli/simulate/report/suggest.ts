@@ -5,6 +5,7 @@ import type { EpochMs } from '../../../limiter/clock'
 import type { CompiledPolicy } from '../../../limiter/compiled-policy'
 import type { Charge } from '../../../limiter/rate-limiter'
 import { unitsOf } from '../../../limiter/units'
+import { policiesOfTier } from '../decide/rule-set'
 import type { PolicyTally } from './tally'
 
 /** What a policy would have to be so that hardly anybody meets it. */
@@ -48,10 +49,10 @@ interface Suggested {
 export class DemandRecorder {
   private readonly demands = new Map<string, Demand>()
   private readonly shapes: Shape[] = []
+  private readonly known = new WeakMap<readonly CompiledPolicy[], Map<string, number>>()
+
   /** @param set says whose a policy is. */
   constructor(private readonly set: PolicySet) {}
-
-  private readonly known = new WeakMap<readonly CompiledPolicy[], Map<string, number>>()
 
   add(tier: string, charges: readonly Charge[], at: EpochMs): void {
     for (const charge of charges) {
@@ -79,28 +80,28 @@ export class DemandRecorder {
 
   /** Whether a tier itself has a policy of this name, for whichever APIs. */
   private isOf(tier: string, policy: string): boolean {
-    const { tiers, scoped } = this.set
-    const variants = [tiers.get(tier), ...(scoped?.tiers.get(tier) ?? [])]
-    return variants.some((one) => one?.policies.some(({ name }) => name === policy))
+    return policiesOfTier(this.set, tier).some(({ name }) => name === policy)
   }
 
-  private counts({ tier: wanted, policy }: Suggested, { tier }: Shape): boolean {
-    return wanted === null ? !this.isOf(tier, policy) : tier === wanted
+  /** The policy by which a shape of request is counted, if it is this one. */
+  private policyOf({ tier, charge }: Shape, { tier: wanted, policy }: Suggested): CompiledPolicy | undefined {
+    const counts = wanted === null ? !this.isOf(tier, policy) : tier === wanted
+    return counts ? charge.policies.find(({ name }) => name === policy) : undefined
   }
 
   private suggestFor(suggested: Suggested): Suggestion | undefined {
     const { tier, policy, limit, subjects } = suggested
     const most = Math.floor(subjects.length / ONE_IN)
-    const first = this.shapes.flatMap((shape) => (this.counts(suggested, shape) ? shape.charge.policies : []))
-    const own = first.find(({ name }) => name === policy)
-    if (!own || own.counter.isEndedByOthers) return undefined
+    const byShape = this.shapes.map((shape) => this.policyOf(shape, suggested))
+    const first = byShape.find((one) => one !== undefined)
+    if (!first || first.counter.isEndedByOthers) return undefined
     let candidates = subjects
     let metBelow = 0
     let [low, high] = [0, 0]
     let met = 0
     const meeting = (units: number) => {
       const scaled = new Map<CompiledPolicy, CompiledPolicy | undefined>()
-      return candidates.filter((key) => this.meets(key, suggested, units, scaled))
+      return candidates.filter((key) => this.meets(key, byShape, units, scaled))
     }
     for (let units = limit; high === 0; units = Math.min(HIGHEST, units * 2)) {
       const those = meeting(units)
@@ -133,23 +134,23 @@ export class DemandRecorder {
     return { tier, policy, limit, suggested: high, met, subjects: subjects.length }
   }
 
+  /** @param byShape the policy by which each shape of request is counted. */
   private meets(
     key: string,
-    suggested: Suggested,
+    byShape: readonly (CompiledPolicy | undefined)[],
     units: number,
     scaled: Map<CompiledPolicy, CompiledPolicy | undefined>,
   ): boolean {
     const { times, shapes } = this.demands.get(key) ?? { times: [], shapes: [] }
     let fields: Fields = {}
     for (const [i, at] of times.entries()) {
-      const shape = this.shapes[shapes[i]!]!
-      if (!this.counts(suggested, shape)) continue
-      const own = shape.charge.policies.find(({ name }) => name === suggested.policy)
+      const shape = shapes[i]!
+      const own = byShape[shape]
       if (!own) continue
       if (!scaled.has(own)) scaled.set(own, withLimit(own, units))
       const policy = scaled.get(own)
       if (!policy) return true
-      const { verdict, write } = policy.counter.step(fields, unitsOf(shape.charge, own), at)
+      const { verdict, write } = policy.counter.step(fields, unitsOf(this.shapes[shape]!.charge, own), at)
       if (!verdict.allowed || verdict.exceeded) return true
       if (write) fields = apply(write, fields)
     }
