@@ -17,8 +17,6 @@ interface Known {
   readonly asked: RequestClass
   readonly prepared: Prepared
   readonly slots: Slots
-  /** What is charged, where that is all there is to it. */
-  readonly charges: readonly Charge[] | undefined
   /** Of another class. */
   readonly next: Known | undefined
 }
@@ -80,9 +78,7 @@ export class Side {
 
   /** Decides one request, in the order of their times. */
   decide(line: LoggedRequest, caller: Caller, asked: RequestClass, memory: CallerMemory): Decided | Promise<Decided> {
-    const { prepared, slots, charges } = this.known(line, caller, asked, memory)
-    if (charges && this.limiter instanceof StrictLimiter)
-      return this.counted(slots, line, prepared, this.limiter.decide(charges, line.at))
+    const { prepared, slots } = this.known(line, caller, asked, memory)
     if (prepared.unknownCost) this.unknownCosts++
     const answer = typeof prepared.charges === 'string' ? prepared.charges : this.ask(prepared, line)
     if (answer instanceof Promise) return answer.then((one) => this.counted(slots, line, prepared, one))
@@ -110,13 +106,7 @@ export class Side {
     const known = isUsual ? memory.get(asked) : undefined
     if (known) return known
     const prepared = this.preparer.prepare(line, caller, asked)
-    const { charges, holding, unknownCost } = prepared
-    const made = {
-      asked,
-      prepared,
-      slots: this.tally.slotsFor(caller.name, prepared),
-      charges: typeof charges === 'string' || holding || unknownCost ? undefined : charges,
-    }
+    const made = { asked, prepared, slots: this.tally.slotsFor(caller.name, prepared) }
     if (isUsual && prepared.isLasting) memory.add(made)
     return made
   }

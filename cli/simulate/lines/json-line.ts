@@ -13,9 +13,7 @@ export function jsonLine(toRequest: ToRequest): Parse {
   const fromMessage = messageReader(toRequest)
   return (text) => {
     const read = objects.read(text)
-    if (typeof read === 'string') return read
-    if (read instanceof AlikeLines) return toRequest(read.value, undefined, read.names)
-    return fromFields(read, toRequest, fromMessage)
+    return typeof read === 'string' ? read : fromFields(read, toRequest, fromMessage)
   }
 }
 
