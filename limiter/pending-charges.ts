@@ -125,9 +125,10 @@ export interface LateCharge {
  * meanwhile. There all of them count until a full bucket would have been whole again, and the charge itself, made for
  * the moment that it belongs to, finds what is gone.
  */
-export function stillCounting({ policy, units, chargedAt }: LateCharge, now: EpochMs): number {
+export function stillCounting(late: LateCharge, now: EpochMs): number {
+  const { policy, units, chargedAt } = late
   if (now <= chargedAt) return units
-  if (now - chargedAt >= Math.max(policy.windowMs, unlocked(policy.counter).retentionMs)) return 0
+  if (isForgotten(late, now)) return 0
   const { counter } = policy.unlimited()
   const { write } = counter.step({}, units, chargedAt)
   if (!write) return units
@@ -140,33 +141,12 @@ export function stillCounting({ policy, units, chargedAt }: LateCharge, now: Epo
 /**
  * The write that charges units late, past the limit too, since they were admitted already; `undefined` when none of
  * them counts any more.
- *
- * The state that it leaves is never looser than if they had been charged in time, but for what docs/consistency.md says
- * of rounding and of buckets that are refilled once a window; and never stricter by more than the units. They are
- * charged at their own moment as long as nobody has come further, else now.
  */
 export function lateWrite(known: Fields | undefined, late: LateCharge, now: EpochMs): ConditionalWrite | undefined {
   const { policy, units, chargedAt } = late
-  const counting = stillCounting(late, now)
-  if (counting <= 0) return undefined
-  const overtaken = (policy.counter.reachedAt(known, now) ?? 0) > chargedAt
-  return overtaken ? charge(known, policy, counting, Math.max(now, chargedAt)) : charge(known, policy, units, chargedAt)
+  return units > 0 && !isForgotten(late, now) ? policy.counter.chargeLate(known, units, chargedAt, now) : undefined
 }
 
-/**
- * What is past a policy that only watches was not charged to it in time, either; nor has a log room for what is past
- * its limit.
- */
-function charge(
-  known: Fields | undefined,
-  policy: CompiledPolicy,
-  units: number,
-  at: EpochMs,
-): ConditionalWrite | undefined {
-  const within = policy.counter.step(known, units, at)
-  if (within.write && within.verdict.allowed) return within.write
-  const { counter } = policy.nonBlocking ? policy : policy.unlimited()
-  const { remaining } = counter.step(known, 0, at).verdict
-  const { verdict, write } = counter.step(known, Math.min(units, remaining), at)
-  return verdict.allowed ? write : undefined
-}
+/** Whether units of then are gone, whatever else was charged: a full bucket would be whole again. */
+const isForgotten = ({ policy, chargedAt }: LateCharge, now: EpochMs): boolean =>
+  now - chargedAt >= Math.max(policy.windowMs, unlocked(policy.counter).retentionMs)

@@ -41,6 +41,8 @@ export interface Algorithm<Quota> {
    * Never leaves the subject better off than if the units had not been charged then.
    *
    * @param holds what the request held.
+   * @param stays whether the request stays admitted, at a lower cost: a window that it opened stays open. @default it
+   * is as if it had never been
    */
   refund(
     known: Fields,
@@ -49,6 +51,22 @@ export interface Algorithm<Quota> {
     chargedAt: EpochMs,
     now: EpochMs,
     holds?: readonly Hold[],
+    stays?: boolean,
+  ): ConditionalWrite | undefined
+
+  /**
+   * Charges units that a request took which was admitted at `chargedAt`, past the limit too: a debt. Never leaves the
+   * subject better off than if they had been charged then, and just as well off while they still count where they
+   * belong. `undefined` where that window is over.
+   *
+   * The guard of the write makes it right whatever the view missed, as that of a step does.
+   */
+  chargeLate(
+    known: Fields | undefined,
+    quota: Quota,
+    units: number,
+    chargedAt: EpochMs,
+    now: EpochMs,
   ): ConditionalWrite | undefined
 
   /** How long state can matter after its last write, in milliseconds. */

@@ -4,6 +4,7 @@ import {
   add,
   atLeast,
   atMost,
+  between,
   exactly,
   numberOf,
   numbersBytes,
@@ -55,13 +56,25 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
     }
   },
 
-  refund(known, { windowMs }, units, chargedAt) {
+  refund(known, { windowMs }, units, chargedAt, _now, _holds, stays) {
     const start = numberOf(known, 's', Infinity)
     const used = numberOf(known, 'c')
     if (start > chargedAt || start <= chargedAt - windowMs || used === 0) return undefined
-    if (units < used) return when([exactly('s', start), atLeast('c', units + 1)], add('c', -units))
+    const sameWindow = between('s', chargedAt - windowMs + 1, chargedAt)
+    if (units < used) return when([sameWindow, atLeast('c', units + 1)], add('c', -units))
+    if (stays) return when([sameWindow, exactly('c', used)], set('c', 0))
     // A window that nothing is charged to closes: the next request opens its own, as if there had been none.
     return when([exactly('s', start), exactly('c', used)], remove('s'), remove('c'))
+  },
+
+  /** In the window that was open then, or one that others opened since; where there is none, in one of its own. */
+  chargeLate(known, { windowMs }, units, chargedAt, now) {
+    const start = numberOf(known, 's', -Infinity)
+    const expired = chargedAt - windowMs
+    if (now >= chargedAt + windowMs || (start > expired && now >= start + windowMs)) return undefined
+    if (start <= expired) return when([absentOrAtMost('s', expired)], set('s', chargedAt), set('c', units))
+    const oldest = Math.max(expired, now - windowMs) + 1
+    return when([between('s', oldest, Math.max(start, chargedAt))], add('c', units))
   },
 
   retentionMs: ({ windowMs }) => windowMs,

@@ -86,10 +86,16 @@ export function turnAfterMs(known: Fields | undefined, pace: Pace, now: EpochMs)
   return toMs(Math.max(0, wholeAt(storedIn(known, pace), pace, now * 1000) - now * 1000))
 }
 
+/** How far debts move a time of arrival at most, in microseconds: it stays an exact number. */
+const MAX_AHEAD_US = 2 ** 52
+
 /** The parts of an algorithm that follow from the pace alone. */
 export const arrivalMethods = <Quota>(
   pace: (quota: Quota) => Pace,
-): Pick<Algorithm<Quota>, 'refund' | 'retentionMs' | 'storedBytes' | 'leaseExpiresAt' | 'extrapolate'> => ({
+): Pick<
+  Algorithm<Quota>,
+  'refund' | 'chargeLate' | 'retentionMs' | 'storedBytes' | 'leaseExpiresAt' | 'extrapolate'
+> => ({
   /**
    * Time that went by since the charge has already given part of it back, at the quicker of both paces where there are
    * two; only the rest can be refunded.
@@ -104,6 +110,13 @@ export const arrivalMethods = <Quota>(
     return t >= busyStill
       ? when([atLeast('t', busyStill), paceAsSeen(known)], add('t', -back))
       : when([exactly('t', t), paceAsSeen(known)], set('t', now * 1000))
+  },
+
+  /** As many as the clock has room for, which are 142 years. */
+  chargeLate(known, quota, units, chargedAt) {
+    const endless = { ...pace(quota), toleranceUs: MAX_AHEAD_US }
+    const { remaining } = arrivalStep(known, endless, 0, chargedAt).verdict
+    return arrivalStep(known, endless, Math.min(units, remaining), chargedAt).write
   },
 
   retentionMs: (quota) => toMs(pace(quota).toleranceUs),

@@ -16,7 +16,9 @@ export interface Counter {
     chargedAt: EpochMs,
     now: EpochMs,
     holds?: readonly Hold[],
+    stays?: boolean,
   ): ConditionalWrite | undefined
+  chargeLate(known: Fields | undefined, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
   readonly isEndedByOthers: boolean
   readonly retentionMs: number
   readonly storedBytes: number
@@ -33,7 +35,9 @@ export interface Counter {
 /** Binds an algorithm to its quota; what an algorithm leaves out gets its default here. */
 export const bind = <Quota>(algorithm: Algorithm<Quota>, quota: Quota): Counter => ({
   step: (known, cost, now, asOf, holds) => algorithm.step(known, quota, cost, now, asOf, holds),
-  refund: (known, units, chargedAt, now, holds) => algorithm.refund(known, quota, units, chargedAt, now, holds),
+  refund: (known, units, chargedAt, now, holds, stays) =>
+    algorithm.refund(known, quota, units, chargedAt, now, holds, stays),
+  chargeLate: (known, units, chargedAt, now) => algorithm.chargeLate(known, quota, units, chargedAt, now),
   isEndedByOthers: algorithm.isEndedByOthers ?? false,
   retentionMs: algorithm.retentionMs(quota),
   storedBytes: algorithm.storedBytes(quota),

@@ -1,6 +1,6 @@
 import type { Algorithm } from './algorithm'
 import { absentOrAtMost, add, exactly, numberOf, numbersBytes, set, when } from './conditional-write'
-import { purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
+import { lateSlot, purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
 import type { WindowGrid } from './window-grid'
 
 export interface FixedWindowQuota {
@@ -51,6 +51,14 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
   },
 
   refund: (known, { grid }, units, chargedAt) => refundSlots(known, units, grid.indexAt(chargedAt), 1),
+
+  chargeLate(known, { grid }, units, chargedAt, now) {
+    const charge = lateSlot(known, grid.indexAt(chargedAt), grid.indexAt(now), 1)
+    return (
+      charge &&
+      when(charge.guard, ...charge.newest, add(slot(charge.index), units), ...removeExpired(known, charge.index))
+    )
+  },
 
   retentionMs: ({ grid }) => grid.longestMs,
 

@@ -111,6 +111,9 @@ export const holds: Algorithm<HoldsQuota> = {
   /** Ends the holds that are named, and none where none is. */
   refund: (known, _quota, _units, _chargedAt, _now, ended = []) => endHolds(known, ended),
 
+  /** A hold is never late. */
+  chargeLate: () => undefined,
+
   retentionMs: ({ longestMs, keptMs }) => longestMs + keptMs + CLOCKS_DIFFER_MS,
 
   storedBytes: ({ limit }) => numbersBytes(1) + limit * HOLD_BYTES,

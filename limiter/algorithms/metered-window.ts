@@ -89,6 +89,11 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
     )
   },
 
+  chargeLate(known, quota, units, chargedAt, now) {
+    const isOver = quota.grid.indexAt(chargedAt) < quota.grid.indexAt(now)
+    return isOver ? undefined : meteredWindow.step(known, quota, units, chargedAt).write
+  },
+
   retentionMs: ({ grid }) => KEPT * grid.longestMs,
 
   storedBytes: () => numbersBytes(1) + slotsBytes(2 * KEPT),

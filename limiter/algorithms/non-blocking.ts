@@ -17,6 +17,12 @@ export const nonBlocking = (counter: Counter, exceeded: Exclude<Exceeded, 'overr
     return { verdict: verdict.allowed ? passed : { ...passed, allowed: true, retryAfterMs: 0, exceeded }, write }
   },
 
+  /** As many as there is room for: what is past the limit was not charged in time, either. */
+  chargeLate(known, units, chargedAt, now) {
+    const { remaining } = counter.step(known, 0, chargedAt).verdict
+    return remaining > 0 ? counter.chargeLate(known, Math.min(units, remaining), chargedAt, now) : undefined
+  },
+
   /** A request that is charged and one that passes uncharged are two writes. */
   canMerge: (one, next) => !one.write === !next.write,
 })

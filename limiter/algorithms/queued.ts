@@ -58,6 +58,9 @@ export const queued = (counter: Counter, maxWaitMs: number): Counter => {
       }
     },
 
+    /** No sooner than those who wait. */
+    chargeLate: (known, units, chargedAt, now) => counter.chargeLate(known, units, firstTurn(known, chargedAt), now),
+
     leaseExpiresAt: () => undefined, // a request that waits is charged at its turn, not before it is there
 
     retentionMs: counter.retentionMs + maxWaitMs,

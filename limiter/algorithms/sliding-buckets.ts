@@ -12,7 +12,7 @@ import {
   setIfAbsent,
   when,
 } from './conditional-write'
-import { isSlot, purgeSlots, refundSlots, removeExpired, slot, slotIndex, slotsBytes } from './slots'
+import { isSlot, lateSlot, purgeSlots, refundSlots, removeExpired, slot, slotIndex, slotsBytes } from './slots'
 import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingBucketsQuota {
@@ -27,7 +27,7 @@ export interface SlidingBucketsQuota {
  * Sliding window in sub-windows: `limit` units in the `buckets` newest sub-windows, the current one included.
  *
  * Fields: `w` the newest sub-window written; a slot for each with a count; `n` the sum of the slots from `o` on; `v`
- * how often units were given back. The usual write only adds: slots that have expired linger in `n`, which can only
+ * how often units were given back, or charged late. The usual write only adds: slots that have expired linger in `n`, which can only
  * make it stricter. When `n` is full, what is known to have expired is subtracted in the same write as the charge.
  *
  * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy
@@ -108,6 +108,25 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
       [...write.guard, asSeen(known, 'o'), asSeen(known, 'v')],
       ...write.assignments,
       add('n', -back),
+      add('v', 1),
+    )
+  },
+
+  /**
+   * In its own sub-window, or the first that the sum includes. What `v` counts keeps others from taking that for as
+   * full as they saw it.
+   */
+  chargeLate(known, { windowMs, buckets }, units, chargedAt, now) {
+    const bucketMs = windowMs / buckets
+    const charge = lateSlot(known, Math.floor(chargedAt / bucketMs), Math.floor(now / bucketMs), buckets)
+    if (!charge) return undefined
+    const index = Math.max(charge.index, numberOf(known, 'o'))
+    return when(
+      [...charge.guard, absentOrAtMost('o', index)],
+      ...charge.newest,
+      add(slot(index), units),
+      add('n', units),
+      setIfAbsent('o', index),
       add('v', 1),
     )
   },

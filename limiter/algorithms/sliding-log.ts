@@ -26,6 +26,9 @@ export interface SlidingLogQuota {
   readonly countDenied: boolean
 }
 
+/** Units that a log keeps past its limit, where requests cost more in the end than they were charged. */
+export const MAX_DEBT = 1000
+
 /**
  * Sliding log: the time of every unit, so that no interval of `windowMs` ever holds more than `limit`. An entry counts
  * while it is later than `now − windowMs`.
@@ -70,6 +73,27 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     return { verdict, write: when([sizeAtMost('l', limit - cost), noNewerEntry], append('l', units), ...note) }
   },
 
+  /**
+   * At its own time among the others. Past the limit there is room for `MAX_DEBT` more, and the oldest of what exceeds
+   * that are lost.
+   */
+  chargeLate(known, { limit, windowMs }, units, chargedAt, now) {
+    const newest = numberOf(known, 't')
+    const log = listOf(known, 'l')
+    // a clock that is behind charges where others have come
+    const at = newest > Math.max(now, chargedAt) ? newest : chargedAt
+    const expired = Math.max(now, newest) - windowMs
+    if (at <= expired) return undefined
+    const most = limit + MAX_DEBT
+    const note = [set('t', Math.max(newest, at)), add('v', 1)]
+    const entries = Array<number>(Math.min(units, most)).fill(at)
+    if (at >= newest && log.length + units <= most)
+      return when([sizeAtMost('l', most - units), absentOrAtMost('t', at)], append('l', entries), ...note)
+    const before = log.slice(firstAfter(log, expired), firstAfter(log, at))
+    const after = log.slice(firstAfter(log, at))
+    return when(untouched(known), replace('l', [...before, ...entries, ...after].slice(-most)), ...note)
+  },
+
   /** Takes out the newest entries that are not younger than the charge. */
   refund(known, _quota, units, chargedAt) {
     const log = listOf(known, 'l')
@@ -80,7 +104,7 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
 
   retentionMs: ({ windowMs }) => windowMs,
 
-  storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit),
+  storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit + MAX_DEBT),
 
   reachedAt: (known) => numberOf(known, 't'),
 

@@ -11,7 +11,7 @@ import {
   when,
 } from './conditional-write'
 import { firstMoment } from './first-moment'
-import { purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
+import { lateSlot, purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
 import { edgeAfter, heldInSlidingMs } from './window-grid'
 
 export interface SlidingWindowQuota {
@@ -81,6 +81,13 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   },
 
   refund: (known, { windowMs }, units, chargedAt) => refundSlots(known, units, Math.floor(chargedAt / windowMs), 2),
+
+  /** In its own window, also once that is the previous one: its count is weighed as a whole. */
+  chargeLate(known, { windowMs }, units, chargedAt, now) {
+    const [index, today] = [Math.floor(chargedAt / windowMs), Math.floor(now / windowMs)]
+    const charge = lateSlot(known, index, today, 2)
+    return charge && when(charge.guard, ...charge.newest, add(slot(charge.index), units))
+  },
 
   retentionMs: ({ windowMs }) => 2 * windowMs,
 

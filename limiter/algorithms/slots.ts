@@ -1,5 +1,6 @@
 import {
   type Assignment,
+  absentOrAtMost,
   add,
   atLeast,
   type Clause,
@@ -10,6 +11,7 @@ import {
   numbersBytes,
   purge,
   remove,
+  set,
   when,
 } from './conditional-write'
 
@@ -101,6 +103,32 @@ function expiredSlots(known: Fields, oldestLive: number): string[] {
   const names: string[] = []
   for (const name in known) if (isSlot(name) && slotIndex(name) < oldestLive) names.push(name)
   return names.length < 2 ? names : names.sort((a, b) => slotIndex(b) - slotIndex(a))
+}
+
+/**
+ * The slot of an earlier charge, where units are charged late; `undefined` where it counts no more. Where others have
+ * come further than the clock, it is as many slots further, as it is for a charge that is made now.
+ *
+ * @param index the slot of the charge, and `today` that of now.
+ * @param slots how many slots, from the newest back, count.
+ */
+export function lateSlot(
+  known: Fields | undefined,
+  index: number,
+  today: number,
+  slots: number,
+): { readonly index: number; readonly guard: Clause[]; readonly newest: Assignment[] } | undefined {
+  const stored = numberOf(known, 'w', index)
+  const newest = Math.max(today, index)
+  if (index <= newest - slots) return undefined
+  const ahead = Math.max(0, stored - newest)
+  const target = index + ahead
+  const isNewest = stored <= target
+  return {
+    index: target,
+    guard: [isNewest && ahead === 0 ? absentOrAtMost('w', target) : exactly('w', stored)],
+    newest: isNewest ? [set('w', target)] : [],
+  }
 }
 
 /**

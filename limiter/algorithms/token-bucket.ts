@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { Algorithm, Step } from './algorithm'
+import { type Algorithm, MOST_UNITS, type Step } from './algorithm'
 import { arrivalMethods, arrivalStep, emissionUs, type Pace } from './arrival'
 import {
   type Assignment,
@@ -50,6 +50,16 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
     quota.refill === 'greedy'
       ? greedy.refund(known, quota, units, chargedAt, now)
       : intervalRefund(known, quota, units, chargedAt, now),
+
+  /**
+   * Interval refill: a debt is charged in full once the bucket was refilled. How much of that refill it would have
+   * taken is not known, since the tokens may have been used meanwhile.
+   */
+  chargeLate(known, quota, units, chargedAt, now) {
+    if (quota.refill === 'greedy') return greedy.chargeLate(known, quota, units, chargedAt, now)
+    const missing = numberOf(known, 'u')
+    return intervalStep(known, { ...quota, burst: MOST_UNITS }, Math.min(units, MOST_UNITS - missing), chargedAt).write
+  },
 
   retentionMs: (quota) =>
     quota.refill === 'greedy' ? greedy.retentionMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs,

@@ -13,6 +13,7 @@ const plain: Algorithm<Quota> = {
   name: 'plain',
   step: () => ({ verdict }),
   refund: () => undefined,
+  chargeLate: () => undefined,
   retentionMs: ({ limit }) => 1000 * limit,
   storedBytes: ({ limit }) => 10 * limit,
 }

@@ -22,6 +22,7 @@ function asAlgorithm<Quota extends object>(
     name: algorithm.name,
     step: (known, quota, cost, now, asOf) => of(quota).step(known, cost, now, asOf),
     refund: (known, quota, units, chargedAt, now) => of(quota).refund(known, units, chargedAt, now),
+    chargeLate: (known, quota, units, chargedAt, now) => of(quota).chargeLate(known, units, chargedAt, now),
     retentionMs: (quota) => of(quota).retentionMs,
     storedBytes: (quota) => of(quota).storedBytes,
     ...(algorithm.recordsDenials && { recordsDenials: (quota) => of(quota).recordsDenials }),
