@@ -1,7 +1,8 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Clock, systemClock } from '../limiter/clock'
 import type { UsedUnits } from '../limiter/reported-units'
-import { parseReservation, type Reserved } from '../limiter/reservation'
+import { parseReservation } from '../limiter/reservation-token'
+import type { Reserved } from '../limiter/reservations'
 import { type SettlingLimiter, settle } from '../limiter/reserving'
 import { StoreCalls } from '../limiter/store-calls'
 import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
@@ -34,7 +35,7 @@ export class Settler {
   async release(reservation: string): Promise<boolean> {
     const reserved = parseReservation(reservation).map((one): Reserved => {
       const holders = one.holders.filter(({ isInternal }) => !isInternal)
-      return { ...one, entries: [], holders }
+      return { ...one, entries: [], holders, isShared: false }
     })
     const holding = reserved.filter(({ holders }) => holders.length > 0)
     return settle(this.limiter, holding, () => undefined)
@@ -62,6 +63,7 @@ export function settlerIn(store: StateStore, clock: Clock = systemClock): Settle
       view: (key) => subjects.get(key),
       items: new SubjectItems(calls, subjects),
       deadline: () => calls.deadline(),
+      nextId: () => calls.nextId(),
     },
   })
 }

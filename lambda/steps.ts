@@ -169,8 +169,9 @@ async function decideCharges(
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
   const charges = plan.chargesFor(keys, units)
-  const { taken, ...outcome } = await decided(charges, parts, configuration, tier, plan.holding)
-  return { taken, outcome: { ...aboutCaller(trace), ...outcome } }
+  const about = aboutCaller(trace)
+  const { taken, ...outcome } = await decided(charges, parts, configuration, tier, plan.holding, about.subject)
+  return { taken, outcome: { ...about, ...outcome } }
 }
 
 /** From the event to the outcome: the first step that finds one is the last. */
@@ -195,10 +196,11 @@ async function decided(
   { policies }: Configuration,
   { name: tier = '', failureMode = failOpen ? undefined : 'deny' }: Partial<Tier> = {},
   holding?: Holding,
+  caller?: string,
 ): Promise<Pick<Outcome, 'decision' | 'reservation'> & ReturnType<typeof chargedBy>> {
   const withoutStore = { onStoreError: failureMode, localShare: policies.settings.localShare }
   const { reservation, ...decision }: ReservedDecision = holding
-    ? await reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore)
+    ? await reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore, caller)
     : await limiter.decide(charges, withoutStore)
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })

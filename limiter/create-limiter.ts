@@ -5,7 +5,7 @@ import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
 import { FAILURE_MODES } from './failure-mode'
 import { secretOf } from './hmac-secret'
 import { LibraryReservations } from './library-reservations'
-import type { Limiter, LimiterOptions } from './limiter'
+import type { Limiter, LimiterOptions, SubjectCharge } from './limiter'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
@@ -115,7 +115,7 @@ export function createLimiter<
       const one = charge(subject, options)
       return options?.reserve === undefined
         ? limiter.decide([one])
-        : reservations.reserve(one, options as ReserveOptions)
+        : reservations.reserve([one], options as ReserveOptions)
     },
     acquire: async (subject, options = {}) => {
       if (!running)
@@ -124,18 +124,17 @@ export function createLimiter<
     },
     release: async (reservation) => reservations.settle(reservation, {}),
     settle: async (reservation, used) => reservations.settle(reservation, used),
-    meter: (reservation) => reservations.meter(reservation),
-    takeAll: async (subjects, options = {}) => {
+    meter: (reservation, options) => reservations.meter(reservation, options),
+    takeAll: async (subjects: readonly SubjectCharge[], options: TakeOptions & Partial<ReserveOptions> = {}) => {
       refuseRunning('takeAll')
-      for (const one of [options, ...subjects]) refuseReserve(one, 'takeAll')
-      const { cost, costs } = options
+      for (const one of subjects) refuseReserve(one, 'a subject of takeAll')
+      const { cost, costs, reserve } = options
       if (subjects.length === 0) throw wrong('missing_field', 'takeAll needs at least one subject, got none')
-      return limiter.decide(
-        subjects.map((one) => ({
-          ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
-          policies: one.policies ? some(one.policies) : policies,
-        })),
-      )
+      const charges = subjects.map((one) => ({
+        ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
+        policies: one.policies ? some(one.policies) : policies,
+      }))
+      return reserve === undefined ? limiter.decide(charges) : reservations.reserve(charges, { ...options, reserve })
     },
     waitFor: async (subject, options = {}) => {
       refuseRunning('waitFor')
@@ -166,7 +165,7 @@ export function createLimiter<
 /** What looks as if it reserved, and does not, would never be settled. */
 function refuseReserve(options: object | undefined, method: string): void {
   if (options && 'reserve' in options && options.reserve !== undefined)
-    throw wrong('field_not_applicable', `reserve applies to take and acquire only, got it in ${method}`)
+    throw wrong('field_not_applicable', `reserve applies to take, takeAll and acquire as a whole, got it in ${method}`)
 }
 
 /** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */

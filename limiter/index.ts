@@ -25,7 +25,7 @@ export {
 export type { LimiterEvent, OnEvent } from './events'
 export type { FailureMode } from './failure-mode'
 export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
-export type { Meter } from './meter'
+export type { Meter, MeterOptions } from './meter'
 export type {
   AlgorithmName,
   AnyPolicyInput,

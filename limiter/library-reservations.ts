@@ -1,12 +1,15 @@
 import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
+import type { ActualUnits } from './corrections'
 import type { Decision } from './decision'
 import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from './errors'
-import { type Meter, meterOf } from './meter'
+import { type Meter, type MeterOptions, meterOf, type TakenUnits } from './meter'
 import { parseDuration } from './policies/duration'
 import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from './policies/quota'
 import type { UsedUnits } from './reported-units'
-import { parseReservation, Reservation } from './reservation'
+import { Reservation } from './reservation'
+import { parseReservation } from './reservation-token'
+import type { ReservedUnits } from './reservations'
 import { type ReservingLimiter, reserve, type SettlingLimiter, settle } from './reserving'
 import type { AcquireOptions, Slot } from './slot'
 import type { ReservedDecision, ReserveOptions } from './take-options'
@@ -26,16 +29,17 @@ export class LibraryReservations {
     private readonly own: readonly CompiledPolicy[],
   ) {}
 
-  async reserve(charge: Charge, options: ReserveOptions): Promise<ReservedDecision> {
-    const { forMs, isSettled } = reservedBy(charge, options)
-    const { reservation, ...decision } = await reserve(this.limiter, [charge], forMs, isSettled)
-    return decision.degraded || reservation === undefined ? decision : { ...decision, reservation }
+  /** @param charges of which the first is the caller's, with whom the reservation is stored. */
+  async reserve(charges: readonly Charge[], options: ReserveOptions): Promise<ReservedDecision> {
+    const { forMs, isSettled } = reservedBy(charges, options)
+    const { reservation, ...decision } = await reserve(this.limiter, charges, forMs, isSettled)
+    return decision.degraded || reservation === undefined ? decision : { ...decision, chargedAt: null, reservation }
   }
 
   async acquire(charge: Charge, options: AcquireOptions): Promise<Slot> {
     const { reserve: duration } = options
     const { forMs, isSettled } =
-      duration === undefined ? NOTHING : reservedBy(charge, { ...options, reserve: duration })
+      duration === undefined ? NOTHING : reservedBy([charge], { ...options, reserve: duration })
     const reservation = new Reservation([charge], forMs, isSettled)
     const decision = await this.limiter.decide(reservation.charges)
     const token = reservation.tokenFor(decision, (key) => this.limiter.lastSeen?.(key))
@@ -52,6 +56,7 @@ export class LibraryReservations {
     return {
       ...decision,
       ...(token !== undefined && { reservation: token }),
+      ...(token !== undefined && duration !== undefined && { chargedAt: null }),
       release,
       [Symbol.asyncDispose]: dispose,
     }
@@ -73,23 +78,26 @@ export class LibraryReservations {
     return settle(this.limiter, reserved, actualOf(used, entriesOf(reserved)))
   }
 
-  meter(token: string): Meter {
+  meter(token: string, options: MeterOptions = {}): Meter {
+    const { step = 1 } = options
+    if (!Number.isSafeInteger(step) || step < 1) throw wrong(`step must be a positive integer, got ${printed(step)}`)
     const reserved = parseReservation(token, this.own)
-    const { key } = reserved[0]!
     const entries = entriesOf(reserved)
-    return meterOf(
-      entries,
-      {
-        takeMore: async (some, units) => {
-          const policies = some.map(({ policy }) => policy)
-          const costs = Object.fromEntries(policies.flatMap(({ costName }) => (costName ? [[costName, units]] : [])))
-          const { allowed, chargedAt } = await this.limiter.decide([{ key, policies, cost: units, costs }])
-          return { allowed, isCharged: chargedAt !== null }
-        },
-        settle: (actual) => settle(this.limiter, reserved, actual),
-      },
-      (used) => actualOf(used, entries),
-    )
+    const take = async (some: readonly ReservedUnits[], units: number): Promise<TakenUnits> => {
+      const charges = reserved.flatMap(({ key, entries: own }): Charge[] => {
+        const policies = own.filter((entry) => some.includes(entry)).map(({ policy }) => policy)
+        const costs = Object.fromEntries(policies.flatMap(({ costName }) => (costName ? [[costName, units]] : [])))
+        return policies.length > 0 ? [{ key, policies, cost: units, costs, isOwed: true }] : []
+      })
+      const { allowed, chargedAt, degraded, remaining } = await this.limiter.decide(charges)
+      return { allowed, isStored: chargedAt !== null && !degraded, left: remaining }
+    }
+    const metered = {
+      now: () => this.limiter.loop.now(),
+      takeMore: take,
+      settle: (actual: ActualUnits) => settle(this.limiter, reserved, actual),
+    }
+    return meterOf(entries, metered, (used) => actualOf(used, entries), options)
   }
 }
 
@@ -97,13 +105,14 @@ export class LibraryReservations {
 const NOTHING = { forMs: 0, isSettled: (_policy: CompiledPolicy): boolean => false }
 
 /** What `reserve` says, checked. */
-function reservedBy({ policies }: Charge, { reserve: duration, cost = 0, costs }: ReserveOptions): typeof NOTHING {
+function reservedBy(charges: readonly Charge[], { reserve: duration, cost = 0 }: ReserveOptions): typeof NOTHING {
   const forMs = parseDuration(duration)
   if (forMs === undefined || forMs < SHORTEST_HOLD_MS || forMs > LONGEST_HOLD_MS)
     throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
+  const named = new Set(charges.flatMap(({ costs = {} }) => Object.keys(costs)))
   const isSettled = ({ costName }: CompiledPolicy) =>
-    costName === undefined ? !costs || cost > 0 : costs !== undefined && Object.hasOwn(costs, costName)
-  const settled = policies.filter(isSettled)
+    costName === undefined ? named.size === 0 || cost > 0 : named.has(costName)
+  const settled = charges.flatMap(({ policies }) => policies.filter(isSettled))
   if (settled.length === 0) throw wrong('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
   for (const policy of settled) checkSettled(policy)
   return { forMs, isSettled }

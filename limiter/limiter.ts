@@ -1,5 +1,5 @@
 import type { Decision } from './decision'
-import type { Meter } from './meter'
+import type { Meter, MeterOptions } from './meter'
 import type { RateLimiterOptions, RefundOptions } from './options'
 import type { AnyPolicyInput } from './policies/policy'
 import type { UsedUnits } from './reported-units'
@@ -53,14 +53,17 @@ export interface Limiter {
    * Frees what another process acquired, by the `reservation` of its slot; what it reserved stays charged. `settle`
    * frees it, too.
    *
-   * @returns false when nothing is held any more.
+   * @returns false when nothing is held any more: it was released or settled before, its time is over, or the subject
+   * was reset.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
   release(reservation: string): Promise<boolean>
   /**
    * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
-   * none.
+   * none. With `reserve`, the first subject is the caller: the reservation is stored with it, and uses up its places
+   * alone.
    */
+  takeAll(subjects: readonly SubjectCharge[], options: ReserveOptions): Promise<ReservedDecision>
   takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
   /**
    * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject
@@ -77,17 +80,18 @@ export interface Limiter {
   /**
    * Settles a reservation to what was really used: gives back what was not, and charges what was used beyond it, past
    * the limit too, so that nobody passes until that is paid. It counts once, however often it is called. After the
-   * reservation's time it charges what is beyond it, and gives nothing back.
+   * reservation's time it charges what is beyond it, and gives nothing back; an hour later it does nothing.
    *
    * @param used units of all policies that are reserved, or by the cost's name: `{ costs: { tokens: 812 } }`. What is
    * not said stays as reserved.
-   * @returns false when it is not open any more: it was settled, the subject was reset, or an hour has passed since its
-   * time.
+   * @returns true where this call settled it, and every unit that was used is in the store. false where nothing was
+   * changed, since it is not open any more: it was settled before, its caller was reset, an hour has passed since its
+   * time, or 1,000 newer reservations of the caller needed its place after that.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
   settle(reservation: string, used: UsedUnits): Promise<boolean>
   /** Debits a reservation while an answer is streamed, and says when to stop. */
-  meter(reservation: string): Meter
+  meter(reservation: string, options?: MeterOptions): Meter
   /** What `take` would say, taking nothing. */
   peek(subject: string, options?: TakeOptions): Promise<Decision>
   /**

@@ -57,7 +57,7 @@ export function admit(
 ): void {
   for (const [i, policy] of charge.policies.entries()) {
     count(local, own[i]!, counted[i]!)
-    local.pending.add(policy, unitsOf(charge, policy), now)
+    if (!charge.isOwed) local.pending.add(policy, unitsOf(charge, policy), now)
   }
   local.admittedAt = now
 }

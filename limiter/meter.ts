@@ -1,66 +1,99 @@
+import type { EpochMs } from './clock'
+import type { ActualUnits } from './corrections'
 import type { UsedUnits } from './reported-units'
-import type { ReservedUnits } from './reservation'
+import type { ReservedUnits } from './reservations'
+
+/** How a meter debits. */
+export interface MeterOptions {
+  /** Units past the reservation that are taken from the limit in one call, where a tenth of the reservation is less. @default 1 */
+  readonly step?: number
+}
 
 /** Debits units of a reservation while they are used, such as the tokens of an answer that is streamed. */
 export interface Meter {
   /**
-   * Debits units that were used since the last time. The reserved ones cost no call; those beyond are taken from the
-   * limit as `take` takes them.
+   * Debits units that were used since the last time. The reserved ones cost no call. Those beyond are taken from the
+   * limit, as `take` takes them: at most one call for each `step` units, or each tenth of the reservation where that is
+   * more; and at most one a second, or one for each quarter of what the limit had left.
    *
-   * @returns whether to stop: the limit has no more. What was used past it is a debt, charged by `settle`.
+   * @returns whether to stop: the limit has no more. What was used past it is a debt, charged by `settle`: one debit,
+   * and `step` units or a tenth of the reservation; where others use the limit at the same time, up to a quarter of what
+   * it had left a second ago.
    */
   debit(units: UsedUnits): Promise<{ readonly stop: boolean }>
   /**
    * Settles the reservation to what was debited.
    *
-   * @returns false when it is not open any more.
+   * @returns as `settle` of the limiter.
    */
   settle(): Promise<boolean>
 }
 
 /** What a meter asks of the limiter. */
 export interface MeteredLimiter {
-  /** Takes units of some reserved policies, which may have them and not be charged: without the store, or observing. */
-  takeMore(
-    entries: readonly ReservedUnits[],
-    units: number,
-  ): Promise<{ readonly allowed: boolean; readonly isCharged: boolean }>
-  settle(actual: (entry: ReservedUnits) => number): Promise<boolean>
+  now(): EpochMs
+  /** Takes units of some reserved policies. */
+  takeMore(entries: readonly ReservedUnits[], units: number): Promise<TakenUnits>
+  settle(actual: ActualUnits): Promise<boolean>
 }
+
+export interface TakenUnits {
+  readonly allowed: boolean
+  /** Whether the store has them. What was admitted without it, or only observed, is charged when it is settled. */
+  readonly isStored: boolean
+  /** Units that the policies have left. */
+  readonly left: number
+}
+
+/** Between two calls while most of the limit is left, in milliseconds. */
+const PAUSE_MS = 1000
 
 interface CostTally {
   readonly entries: ReservedUnits[]
   readonly reserved: number
   used: number
-  /** Taken beyond what was reserved. */
-  taken: number
+  /** Admitted beyond what was reserved, and how many of those are in the store. */
+  admitted: number
+  stored: number
+  /** What the limit had left after the last call. */
+  left: number
+  askedAt: EpochMs
 }
 
 /** @param usedOf what so many units are of one policy. */
 export function meterOf(
   entries: readonly ReservedUnits[],
   limiter: MeteredLimiter,
-  usedOf: (units: UsedUnits) => (entry: ReservedUnits) => number | undefined,
+  usedOf: (units: UsedUnits) => ActualUnits,
+  { step = 1 }: MeterOptions = {},
 ): Meter {
   const tallies: CostTally[] = []
   for (const entry of entries) {
     const { policy, units } = entry
     const tally = tallies.find(({ entries: [other] }) => other!.policy.costName === policy.costName)
     if (tally) tally.entries.push(entry)
-    else tallies.push({ entries: [entry], reserved: units, used: 0, taken: 0 })
+    else
+      tallies.push({ entries: [entry], reserved: units, used: 0, admitted: 0, stored: 0, left: 0, askedAt: -Infinity })
   }
   let isOver = false
   let last: Promise<unknown> = Promise.resolve()
 
+  const isDue = ({ reserved, left, askedAt }: CostTally, missing: number): boolean => {
+    const chunk = Math.max(Math.ceil(reserved / 10), step)
+    return missing >= chunk && (missing >= left / 4 || Math.abs(limiter.now() - askedAt) >= PAUSE_MS)
+  }
   const debit = async (units: UsedUnits) => {
     const used = usedOf(units)
     for (const tally of tallies) {
       tally.used += used(tally.entries[0]!) ?? 0
-      const missing = tally.used - tally.reserved - tally.taken
-      if (missing <= 0 || isOver) continue
-      const { allowed, isCharged } = await limiter.takeMore(tally.entries, missing)
+      const missing = tally.used - tally.reserved - tally.admitted
+      if (missing <= 0 || isOver || !isDue(tally, missing)) continue
+      tally.askedAt = limiter.now()
+      const { allowed, isStored, left } = await limiter.takeMore(tally.entries, missing)
+      tally.left = left
       if (!allowed) isOver = true
-      else if (isCharged) tally.taken += missing
+      else tally.admitted += missing
+      if (allowed && isStored) tally.stored += missing
     }
     return { stop: isOver }
   }
@@ -75,8 +108,8 @@ export function meterOf(
     settle: () =>
       inTurn(() =>
         limiter.settle(({ policy }) => {
-          const { used, taken } = tallies.find(({ entries: [one] }) => one!.policy.costName === policy.costName)!
-          return used - taken
+          const { used, stored } = tallies.find(({ entries: [one] }) => one!.policy.costName === policy.costName)!
+          return used - stored
         }),
       ),
   }

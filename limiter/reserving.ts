@@ -1,9 +1,11 @@
-import type { Deadline } from './deadline'
+import type { ActualUnits } from './corrections'
 import type { Decision } from './decision'
 import { IN_DOUBT_FAILURES } from './errors'
 import type { WithoutStore } from './options'
-import { type IsSettled, Reservation, type Reserved, type ReservedCharge } from './reservation'
-import { type ActualUnits, type SettledSubjects, Settlements } from './settlements'
+import { type IsSettled, Reservation, type ReservedCharge } from './reservation'
+import type { Reserved } from './reservations'
+import { Settlements } from './settlements'
+import type { SettledSubjects } from './shared-units'
 import type { Item } from './stores/store'
 
 /** What reserving asks of a `RateLimiter`. */
@@ -15,7 +17,7 @@ export interface ReservingLimiter {
 
 /** What settling asks of it. */
 export interface SettlingLimiter {
-  readonly loop: SettledSubjects & { deadline(): Deadline }
+  readonly loop: SettledSubjects
 }
 
 /**
@@ -26,6 +28,7 @@ export interface SettlingLimiter {
  *
  * @param forMs how long the reservation lasts, in milliseconds.
  * @param isSettled whether the units of a policy are settled.
+ * @param caller the subject that the reservation is stored with. @default that of the first charge
  */
 export async function reserve(
   limiter: ReservingLimiter,
@@ -33,8 +36,9 @@ export async function reserve(
   forMs: number,
   isSettled: IsSettled,
   withoutStore: WithoutStore = {},
+  caller = charges[0]!.key,
 ): Promise<Decision & { readonly reservation?: string }> {
-  const reservation = new Reservation(charges, forMs, isSettled)
+  const reservation = new Reservation(charges, forMs, isSettled, caller)
   const decision = await limiter.decide(reservation.charges, withoutStore)
   const { allowed, degraded, failure } = decision
   const token =
@@ -48,17 +52,18 @@ export async function reserve(
  * Settles a reservation: gives back what was not used, and charges what was used beyond it.
  *
  * @param reserved what it holds of each subject.
- * @returns false when it is not open any more.
+ * @returns as `Settlements.settle`.
  * @throws StoreUnavailableError
  */
-export async function settle(
+export function settle(
   { loop }: SettlingLimiter,
   reserved: readonly Reserved[],
   actual: ActualUnits,
 ): Promise<boolean> {
-  const settlements = new Settlements(loop)
-  const settled = reserved.map((one) => settlements.settle(one, actual, loop.deadline()))
-  const failed = (await Promise.allSettled(settled)).find((one) => one.status === 'rejected')
-  if (failed) throw failed.reason
-  return (await Promise.all(settled)).includes(true)
+  const settlements = settlementsOf.get(loop) ?? new Settlements(loop)
+  settlementsOf.set(loop, settlements)
+  return settlements.settle(reserved, actual)
 }
+
+/** One for each process and table, for what it has sent. */
+const settlementsOf = new WeakMap<SettledSubjects, Settlements>()

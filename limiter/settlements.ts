@@ -1,119 +1,130 @@
-import type { ConditionalWrite, Fields } from './algorithms/conditional-write'
 import { exactly, numberOf, when } from './algorithms/conditional-write'
-import { CLOCKS_DIFFER_MS, endHolds } from './algorithms/holds'
+import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from './algorithms/holds'
 import type { EpochMs } from './clock'
-import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { Deadline } from './deadline'
+import { fieldsOf } from './compiled-policy'
+import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, unusedBy } from './corrections'
 import { contention } from './errors'
-import { lateWrite } from './pending-charges'
-import { refundsOf } from './refund-writes'
-import { RESERVATIONS, type Reserved, type ReservedUnits } from './reservation'
-import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
+import { RESERVATIONS, type Reserved } from './reservations'
+import { type SettledSubjects, SharedUnits } from './shared-units'
+import type { Item, PolicyWrite } from './stores/store'
 
-/** What units of a policy came to in the end; `undefined` where that is not said, and they stay as reserved. */
-export type ActualUnits = (entry: ReservedUnits) => number | undefined
-
-/** Writes what fits DynamoDB's limits to a subject's item, and remembers what that is then. */
-interface ItemWriter {
-  charge(
-    key: string,
-    parts: readonly PolicyWrite[],
-    policies: readonly CompiledPolicy[],
-    seen: Item | undefined,
-    now: EpochMs,
-    deadline: Deadline,
-  ): Promise<WriteOutcome>
-}
-
-/** The subjects as they are stored. */
-export interface SettledSubjects {
-  now(): EpochMs
-  /** What was last seen of a subject. */
-  view(key: string): { readonly item: Item } | undefined
-  readonly items: ItemWriter
-}
+/**
+ * What became of what a request holds. `slots`: only these were left. `elsewhen`: it was charged at another time than
+ * the one that was told.
+ */
+type End = { readonly kind: 'ended' | 'slots' | 'gone' } | { readonly kind: 'elsewhen'; readonly chargedAt: EpochMs }
 
 /** No time: a write under this guard is refused, and brings the item back. */
 const NEVER = -1
 
 /**
  * Ends what requests hold: gives slots back, and of reserved units what was not used, and charges what was used beyond
- * them, past the limit too. The write that does so removes the hold, and happens only while that stands; so it counts
- * once, however often it is sent.
+ * them, past the limit too.
+ *
+ * The reservation stands in the caller's item. The write that corrects the caller's units removes it, and happens only
+ * while it stands; so it counts once, however often it is sent. Nothing guards other subjects' items like that: see
+ * `SharedUnits`.
  *
  * It takes `UpdateItem` alone: where nothing is known of a subject, a write that is refused says what is stored.
  */
 export class Settlements {
-  constructor(private readonly subjects: SettledSubjects) {}
+  private readonly shared: SharedUnits
+  /** Settlements that are under way here, by the reservation: several of one count once. */
+  private readonly running = new Map<string, Promise<unknown>>()
+
+  constructor(private readonly subjects: SettledSubjects) {
+    this.shared = new SharedUnits(subjects)
+  }
 
   /**
-   * @returns false when nothing is held any more: it was settled before, reset, or forgotten after its time.
+   * @returns true where this call ended what was held, and all that was used is in the store; false where nothing was
+   * held any more, and nothing was changed: it was ended before, the caller was reset, or its time was over long ago.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
-  async settle(reserved: Reserved, actual: ActualUnits, deadline: Deadline): Promise<boolean> {
-    const { key, entries, holders, hint } = reserved
+  async settle(all: readonly Reserved[], actual: ActualUnits): Promise<boolean> {
+    const shared = all.filter(({ isShared }) => isShared)
+    const own = all.filter(({ isShared }) => !isShared)
+    if (shared.length === 0) {
+      const ends = await allOf(own.map((one) => this.end(one, actual)))
+      return ends.some(({ kind }) => kind !== 'gone')
+    }
+    const [caller] = own as [Reserved]
+    await this.running.get(caller.id)?.catch(() => {})
+    const settling = this.settleShared(caller, shared, actual)
+    this.running.set(caller.id, settling)
+    try {
+      return await settling
+    } finally {
+      if (this.running.get(caller.id) === settling) this.running.delete(caller.id)
+    }
+  }
+
+  /** A debt is charged to other subjects before the reservation ends, and what is given back to them after. */
+  private async settleShared(caller: Reserved, shared: readonly Reserved[], actual: ActualUnits): Promise<boolean> {
+    if (this.shared.isOver(caller.id)) return false
+    const { forMs, id } = caller
+    const until = numberOf(fieldsOf(this.subjects.view(caller.key)?.item, RESERVATIONS), id)
+    let chargedAt = until > 0 ? until - forMs : caller.guess.chargedAt
+    for (;;) {
+      if (chargedAt !== undefined) await allOf(shared.map((one) => this.shared.charge(one, actual, chargedAt!)))
+      const end = await this.end(caller, actual, chargedAt ?? NEVER)
+      const isEnded = end.kind === 'ended'
+      // what was charged for a reservation that is gone, or was made at another time, is given back
+      if (chargedAt !== undefined)
+        await allOf(shared.map((one) => this.shared.giveBack(one, isEnded ? actual : undefined, chargedAt!)))
+      if (end.kind !== 'elsewhen') {
+        this.shared.end(caller.id)
+        return isEnded
+      }
+      chargedAt = end.chargedAt
+    }
+  }
+
+  /** @param expected when it must have been charged. @default whenever it was */
+  private async end(reserved: Reserved, actual: ActualUnits, expected?: EpochMs): Promise<End> {
+    const { key, id, forMs, entries, holders } = reserved
     const policies = [...holders, ...entries.map(({ policy }) => policy)]
-    const known = this.subjects.view(key)?.item
-    let guess = [known, hint].find((item) => item && endsIn(item, reserved).length > 0)
+    const deadline = this.subjects.deadline()
+    const view = this.subjects.view(key)?.item
+    let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved)
+    let isStored = false
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
       const now = this.subjects.now()
-      const parts = guess ? settlement(reserved, actual, guess, now) : lookFor(reserved)
-      if (parts.length === 0) return false
-      const { kind, item } = await this.subjects.items.charge(key, parts, policies, guess, now, deadline)
-      if (kind !== 'refused') return true
-      guess = item
+      const isOpen = item !== undefined && isOpenIn(item, reserved, now)
+      if (!isOpen && isStored) return { kind: 'gone' }
+      const until = numberOf(fieldsOf(item, RESERVATIONS), id)
+      if (isOpen && until > 0 && expected !== undefined && until !== expected + forMs)
+        return { kind: 'elsewhen', chargedAt: until - forMs }
+      const parts = isOpen
+        ? [...endsIn(item!, reserved), ...corrections(item!, reserved, actual, until, now)]
+        : [{ prefix: holders[0]!.prefix, write: when([exactly(id, NEVER)]) }]
+      const outcome = await this.subjects.items.charge(key, parts, policies, item, now, deadline)
+      if (outcome.kind !== 'refused') return { kind: until > 0 ? 'ended' : 'slots' }
+      item = outcome.item
+      isStored = true
     }
     throw contention()
   }
 }
 
-const lookFor = ({ id, holders: [holder] }: Reserved): PolicyWrite[] => [
-  { prefix: holder!.prefix, write: when([exactly(id, NEVER)]) },
-]
-
-/** The writes that end what is held, as far as it is stored. */
-const endsIn = (item: Item, { id, holders }: Reserved): PolicyWrite[] =>
-  holders.flatMap((policy): PolicyWrite[] => {
-    const write = endHolds(fieldsOf(item, policy)!, [{ id }])
-    return write ? [{ prefix: policy.prefix, write }] : []
-  })
-
-function settlement(reserved: Reserved, actual: ActualUnits, item: Item, now: EpochMs): PolicyWrite[] {
-  const { id, forMs, entries } = reserved
-  const ends = endsIn(item, reserved)
-  const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-  if (until === 0) return ends
-  const differences = entries.flatMap((entry): PolicyWrite[] => {
-    const { policy, units, isUncharged } = entry
-    const more = isUncharged ? 0 : (actual(entry) ?? units) - units
-    const fields = fieldsOf(item, policy)!
-    const chargedAt = until - forMs
-    if (more > 0) {
-      const write = debt(fields, entry, more, chargedAt, now)
-      return write ? [{ prefix: policy.prefix, write }] : []
-    }
-    const isInTime = now <= until
-    return more < 0 && isInTime ? refundsOf({ policies: [policy], cost: -more }, [fields], { at: chargedAt }, now) : []
-  })
-  return [...ends, ...differences]
+/** All results, once all calls have ended. @throws the error of the first that failed. */
+async function allOf<T>(calls: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(calls)
+  return Promise.all(calls)
 }
 
-/**
- * Units beyond the reservation are charged when it was made, while that counts, and else now.
- *
- * Where others have come further, a clock that is behind has charged the reservation where they were.
- */
-function debt(
-  fields: Fields,
-  { policy }: ReservedUnits,
-  units: number,
-  chargedAt: EpochMs,
-  now: EpochMs,
-): ConditionalWrite | undefined {
-  const isOvertaken = (policy.counter.reachedAt(fields, now) ?? 0) > chargedAt
-  const at = isOvertaken ? Math.max(chargedAt, Math.min(now, chargedAt + CLOCKS_DIFFER_MS)) : chargedAt
-  return (
-    lateWrite(fields, { policy, units, chargedAt: at }, now) ??
-    lateWrite(fields, { policy, units, chargedAt: now }, now)
-  )
+/** Whether any of what is held counts yet. What was purged meanwhile and what was not are the same. */
+const isOpenIn = (item: Item, { id, holders }: Reserved, now: EpochMs): boolean =>
+  holders.some((policy) => {
+    const until = numberOf(fieldsOf(item, policy), id)
+    return until + (policy === RESERVATIONS ? LONGEST_KEPT_MS : 0) + CLOCKS_DIFFER_MS > now
+  })
+
+function corrections(item: Item, reserved: Reserved, actual: ActualUnits, until: EpochMs, now: EpochMs): PolicyWrite[] {
+  if (until === 0) return []
+  const { entries, forMs } = reserved
+  const chargedAt = until - forMs
+  const debts = debtWrites(item, entries, entries.map(owedBy(actual)), chargedAt, now)
+  if (now > until) return debts
+  return [...debts, ...backWrites(item, entries, entries.map(unusedBy(actual)), chargedAt, now)]
 }

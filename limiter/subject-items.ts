@@ -3,7 +3,7 @@ import type { CompiledPolicy } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { StoreUnavailableError } from './errors'
 import { expiryFor } from './expiry'
-import type { StoreCalls } from './store-calls'
+import type { StoreCalls, Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
 import { type Item, type ItemWrite, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
@@ -44,7 +44,7 @@ export class SubjectItems {
    * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
    * the item is now, a moment later.
    */
-  async write(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
+  async write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const failed = this.failed.get(key)
     const now = this.calls.now()
     if (failed && now < failed.until && failed.until - now <= ITEM_PAUSE_MS) throw failed.error
@@ -69,7 +69,7 @@ export class SubjectItems {
     now: EpochMs,
     deadline: Deadline,
     { id, whileMarks }: Partial<Pick<ItemWrite, 'id' | 'whileMarks'>> = {},
-  ): Promise<WriteOutcome> {
+  ): Promise<Tried<WriteOutcome>> {
     const write = { ...this.fit(parts, policies, seen, now, id), whileMarks }
     const outcome = await this.write(key, write, deadline)
     this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)

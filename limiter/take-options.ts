@@ -22,7 +22,10 @@ export interface ReserveOptions extends TakeOptions {
   readonly reserve: Duration
 }
 
-/** A decision whose units can be settled. */
+/**
+ * A decision whose units can be settled. Its `chargedAt` is then `null`, for `settle` gives back what was not used, and
+ * `refund` must not give it back again.
+ */
 export interface ReservedDecision extends Decision {
   /**
    * What `settle` and `meter` want: text to hand to whoever knows the true cost, and to nobody else. Absent where

@@ -1,7 +1,7 @@
 import { checkCost } from './check-charge'
 import { ConfigError, Mistake, printed } from './errors'
 import type { UsedUnits } from './reported-units'
-import type { Reserved, ReservedUnits } from './reservation'
+import type { Reserved, ReservedUnits } from './reservations'
 
 /** The units that are reserved, of all subjects. */
 export const entriesOf = (reserved: readonly Reserved[]): ReservedUnits[] => reserved.flatMap(({ entries }) => entries)

@@ -1,8 +1,9 @@
 import type { EpochMs } from '../clock'
-import type { Algorithm, Hold, Verdict } from './algorithm'
+import { type Algorithm, type Hold, MOST_UNITS, type Verdict } from './algorithm'
 import {
   absentOrAtMost,
   add,
+  atMost,
   type ConditionalWrite,
   exactly,
   type Fields,
@@ -10,6 +11,7 @@ import {
   numbersBytes,
   remove,
   set,
+  setIfAbsent,
   when,
 } from './conditional-write'
 
@@ -22,6 +24,11 @@ export interface HoldsQuota {
   readonly keptMs: number
   /** The longest that a hold lasts, in milliseconds. */
   readonly longestMs: number
+  /**
+   * Whether the holds stand in another item: here is `b` alone, since when requests have held units of this one. An item
+   * that was reset, and begun again, has none or a later one.
+   */
+  readonly isShared?: boolean
 }
 
 /** When a denied request may ask again: nobody knows when a request ends. */
@@ -61,7 +68,8 @@ const HOLD_BYTES = 4 + 25 + 8
 export const holds: Algorithm<HoldsQuota> = {
   name: 'concurrency',
 
-  step(known, { limit, timeoutMs, keptMs }, cost, now, _asOf, asked = []) {
+  step(known, { limit, timeoutMs, keptMs, isShared }, cost, now, _asOf, asked = []) {
+    if (isShared) return { verdict: ALWAYS, ...(cost > 0 && { write: when([], setIfAbsent('b', now)) }) }
     const own = new Set(asked.map(({ id }) => id))
     const stored = storedIn(known)
     const isOver = ({ until }: StoredHold) => until + CLOCKS_DIFFER_MS <= now
@@ -114,12 +122,17 @@ export const holds: Algorithm<HoldsQuota> = {
   /** A hold is never late. */
   chargeLate: () => undefined,
 
-  retentionMs: ({ longestMs, keptMs }) => longestMs + keptMs + CLOCKS_DIFFER_MS,
+  retentionMs: ({ longestMs, keptMs, isShared }) => (isShared ? 0 : longestMs + keptMs + CLOCKS_DIFFER_MS),
 
   storedBytes: ({ limit }) => numbersBytes(1) + limit * HOLD_BYTES,
 
   isEndedByOthers: true,
 }
+
+const ALWAYS: Verdict = { allowed: true, remaining: MOST_UNITS, resetAfterMs: 0, retryAfterMs: 0 }
+
+/** That units of this item have been held since then, and it was not reset. */
+export const heldSince = (at: EpochMs): ConditionalWrite => when([atMost('b', at)])
 
 /** Where a limit was lowered, more are stored than a request can remove: a denial removes some of them. */
 const denied = (verdict: Verdict, cost: number): Verdict => ({

@@ -13,7 +13,10 @@ export interface Subject {
 }
 
 /** Units that one request takes from one subject. */
-export interface Charge extends Subject, Units {}
+export interface Charge extends Subject, Units {
+  /** A reservation owes the units: what is admitted without the store is written when that is settled. */
+  readonly isOwed?: boolean
+}
 
 /** Several requests of one subject that are decided together. */
 export interface Batch extends Subject {

@@ -1,6 +1,6 @@
 import { MemoryStore, type PolicyInput } from '../../limiter'
 import type { RateLimiter } from '../../limiter/rate-limiter'
-import { parseReservation } from '../../limiter/reservation'
+import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
 import { NEW } from '../model/simulation'
 import { OLD } from './old-library'

@@ -165,15 +165,18 @@ describe('a slot', () => {
     expect(await slots[2]!.release()).toBe(false) // its room was needed
   })
 
-  it('that is still stored after its timeout is released all the same', async () => {
-    const { one, time, running } = scene()
-    const slot = await one.acquire('a')
-    time.now += 90_000
-    expect(await running()).toBe(0)
-    await one.acquire('a')
-    expect(await slot.release()).toBe(true)
-    expect(await running()).toBe(1)
-  })
+  it.each([true, false])(
+    'whose timeout is over is not released any more, whether or not it is still stored (%s)',
+    async (isStored) => {
+      const { one, time, running } = scene()
+      const slot = await one.acquire('a')
+      time.now += 90_000
+      expect(await running()).toBe(0)
+      for (let i = 0; i < (isStored ? 1 : 3); i++) await one.acquire('a')
+      expect(await slot.release()).toBe(false)
+      expect(await running()).toBe(isStored ? 1 : 3)
+    },
+  )
 
   it('is gone after a reset, which frees all', async () => {
     const { one, limiter, running } = scene()
@@ -225,7 +228,7 @@ describe('a limiter with a policy on running requests', () => {
   it.each(['take', 'takeAll', 'waitFor'] as const)('refuses %s, and names acquire', async (method) => {
     const { one, write } = scene([REQUESTS, RUNNING])
     const subject = method === 'takeAll' ? [{ subject: 'a' }] : 'a'
-    await expect(one[method](subject as never)).rejects.toThrow(
+    await expect((one[method] as (subject: never) => Promise<unknown>)(subject as never)).rejects.toThrow(
       `${method} does not go with policy "running", which counts running requests: call acquire`,
     )
     expect(write).not.toHaveBeenCalled()

@@ -1,8 +1,10 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import fc from 'fast-check'
 import { createLimiter, type PolicyInput, ReservationError, StoreUnavailableError } from '../../limiter'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite } from '../../limiter/stores/store'
-import { thoroughly } from '../runs'
+import { runs, thoroughly } from '../runs'
 
 const T = Date.UTC(2026, 0, 1)
 const TOKENS: PolicyInput = { name: 'tokens', algorithm: 'fixed-window', limit: 1000, window: '1h', cost: 'tokens' }
@@ -45,44 +47,89 @@ function scene(policies: readonly PolicyInput[] = [TOKENS], more: object = {}) {
   return { store, time, limiter, one, left, reserve }
 }
 
-const said = (token: string) => token.split('.').map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
-const token = (...parts: unknown[]) =>
+/** What a reservation says, and the rest of it. */
+function read(token: string): { said: unknown[]; rest: string } {
+  const [, text, ...rest] = token.split('.')
+  return { said: JSON.parse(inflateRawSync(Buffer.from(text!, 'base64url')).toString()), rest: rest.join('.') }
+}
+const write = (said: unknown, rest: string) => `2.${deflateRawSync(JSON.stringify(said)).toString('base64url')}.${rest}`
+
+/** In the form of b620fa4, whose second part told the state of the subject. */
+const firstForm = (...parts: unknown[]) =>
   parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
 
-describe('a reservation whose hint was changed', () => {
-  it('cannot put a log in the place of the one that is stored', async () => {
-    const { one, limiter, store, left, reserve } = scene([{ ...TOKENS, algorithm: 'sliding-log', limit: 60 }])
-    await one.take('a', { costs: { tokens: 50 } })
-    const [text] = said(await reserve(10))
-    const [key] = text[2][0]
-    const { t, v } = await store.fieldsWith(key, 'l')
-    const hint = [[[0], 0, [await store.fieldsWith(key, 'n'), { t, v, l: [t] }]]]
-    await limiter().settle(token(text, hint), 0)
-    expect(await left()).toBe(10)
-  })
+type Subject = [key: string, entries: unknown[][]]
 
-  it('brings no words of its own into an expression', async () => {
-    const { limiter, store, reserve } = scene()
-    const [text, [[uncharged, expiry, [held, counted]]]] = said(await reserve(500))
-    const hint = [[uncharged, expiry, [held, { ...counted, '00,p6J8g17': 5 }]]]
-    expect(await limiter().settle(token(text, hint), 600)).toBe(true)
-    expect(store.updates.join()).not.toContain('p6J8g17')
-  })
-
+describe('a reservation that somebody else has written', () => {
   it.each([
-    ['nothing held', (subject: unknown[]) => [[subject[0], []]]],
+    ['nothing held', (subject: Subject) => [[subject[0], []]]],
     ['no subject', () => []],
-    ['a key that is none', (subject: unknown[]) => [[5, subject[1]]]],
-    [
-      'a prefix that is none',
-      ([key, entries]: unknown[]) => [[key, [['a OR b1cd', ...(entries as unknown[][])[0]!.slice(1)]]]],
-    ],
-  ])('or that has %s, is refused', async (_, forge) => {
+    ['an invalid key', (subject: Subject) => [[5, subject[1]]]],
+    ['an invalid prefix', ([key, [entry]]: Subject) => [[key, [['a OR b1cd', ...entry!.slice(1)]]]]],
+    ['an invalid number of units', ([key, [entry]]: Subject) => [[key, [[entry![0], 1.5, entry![2]]]]]],
+    ['an invalid policy', ([key, [entry]]: Subject) => [[key, [[entry![0], 1, { limit: 0 }]]]]],
+  ])('and that has %s, is refused, in both forms', async (_, forge) => {
     const { one, reserve } = scene()
-    const [[chance, forMs, [subject]], hint] = said(await reserve(500))
-    const forged = token([chance, forMs, forge(subject)], hint)
-    await expect(one.settle(forged, 0)).rejects.toThrow(ReservationError)
-    expect(() => one.meter(forged)).toThrow(ReservationError)
+    const { said, rest } = read(await reserve(500))
+    const [chance, forMs, [subject]] = said as [string, number, [Subject]]
+    for (const forged of [
+      write([chance, forMs, forge(subject)], rest),
+      firstForm([chance, forMs, forge(subject)], [[[]]]),
+    ]) {
+      await expect(one.settle(forged, 0)).rejects.toThrow(ReservationError)
+      expect(() => one.meter(forged)).toThrow(ReservationError)
+    }
+  })
+
+  it('and that unfolds to more than a reservation says, is refused', async () => {
+    const { one } = scene()
+    await expect(one.settle(`2.${deflateRawSync(Buffer.alloc(1e6)).toString('base64url')}...`, 0)).rejects.toThrow(
+      ReservationError,
+    )
+  })
+
+  it('brings no words of its own into an expression, and no state', async () => {
+    const { limiter, store, left, one } = scene()
+    await one.take('a', { costs: { tokens: 100 } })
+    const { reservation } = await one.take('a', { costs: { tokens: 500 }, reserve: '2m' })
+    const { said, rest } = read(reservation!)
+    const state = [
+      { n: 1, '00,p6J8g17': 5 },
+      { w: 1, '01': 1e15, l: [1] },
+    ]
+    await limiter().settle(firstForm(said, [[[0], 0, state]]), 600)
+    expect(store.updates.join()).not.toContain('p6J8g17')
+    expect(await left()).toBe(300)
+    expect(await limiter().settle(write(said, rest), 600)).toBe(false)
+  })
+
+  /** Each part of a token changed at random: what is charged in the end is never less than what was used. */
+  it('never settles in the favour of its holder', async () => {
+    const forms = ['fixed-window', 'sliding-window', 'anchored-window', 'token-bucket', 'sliding-log'] as const
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...forms),
+        fc.constantFrom('deny', 'observe'),
+        fc.integer({ min: 0, max: 4 }),
+        fc.nat(200),
+        fc.constantFrom('', '0', 'z', 'A', '9', '-', '00000000'),
+        fc.constantFrom(0, 5, 30),
+        async (algorithm, action, part, at, text, used) => {
+          const { one, limiter, left, time } = scene([{ ...TOKENS, algorithm, action, limit: 60 } as PolicyInput])
+          await one.take('a', { costs: { tokens: 10 } })
+          const { reservation } = await one.take('a', { costs: { tokens: 20 }, reserve: '2m' })
+          time.now += 1000
+          const parts = reservation!.split('.')
+          const old = parts[part]!
+          parts[part] = old.slice(0, at % (old.length + 1)) + text + old.slice((at % (old.length + 1)) + 1)
+          const settled = await limiter()
+            .settle(parts.join('.'), used)
+            .catch(() => false)
+          expect(await left()).toBeLessThanOrEqual(settled ? 60 - 10 - used : 60 - 10 - 20)
+        },
+      ),
+      { numRuns: runs(200, 5000) },
+    )
   })
 })
 
@@ -186,7 +233,7 @@ describe('every write fits the limits of DynamoDB', () => {
 
   thoroughly('where they have thirty policies, and the time of 1,000 others is over', async () => {
     const { reserve, limiter, time, store } = scene()
-    const key = said(await reserve(1))[0][2][0][0]
+    const [[key]] = read(await reserve(1)).said[2] as [Subject]
     for (let i = 0; i < 999; i++) await reserve(1)
     const many = limiter([{ ...TOKENS, limit: 5000 }, ...heavy])
     for (const afterMs of [125_000, 4_000_000]) {

@@ -30,9 +30,9 @@ function longestFrom(file: string): string[] {
   return [relative(LIMITER, file), ...longest]
 }
 
-it('the longest chain of imports of the library has six files', () => {
+it('the longest chain of imports of the library has eight files', () => {
   const chain = longestFrom(join(LIMITER, 'create-limiter.ts'))
-  expect([chain.join(' → '), chain.length <= 6]).toEqual([chain.join(' → '), true])
+  expect([chain.join(' → '), chain.length <= 8]).toEqual([chain.join(' → '), true])
 })
 
 it('this test finds the files and their imports', () => {

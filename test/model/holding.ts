@@ -2,7 +2,7 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Decision } from '../../limiter/decision'
 import { LibraryReservations } from '../../limiter/library-reservations'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
-import { parseReservation } from '../../limiter/reservation'
+import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
 import type { Slot } from '../../limiter/slot'
 

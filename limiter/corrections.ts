@@ -1,0 +1,102 @@
+import { apply, type ConditionalWrite, type Fields } from './algorithms/conditional-write'
+import { CLOCKS_DIFFER_MS, endHolds } from './algorithms/holds'
+import type { EpochMs } from './clock'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import { expiryFor } from './expiry'
+import { RESERVATIONS, type Reserved, type ReservedUnits } from './reservations'
+import type { Item, PolicyWrite } from './stores/store'
+
+/** What units of a policy came to in the end; `undefined` where that is not said, and they stay as reserved. */
+export type ActualUnits = (entry: ReservedUnits) => number | undefined
+
+/** Units that were used beyond the reserved ones. Where nothing proves that they were charged, they were. */
+export const owedBy =
+  (actual: ActualUnits) =>
+  (entry: ReservedUnits): number =>
+    entry.wasCharged === false ? 0 : Math.max(0, (actual(entry) ?? entry.units) - entry.units)
+
+/** Reserved units that were not used. Where nothing proves that they were charged, they were not. */
+export const unusedBy =
+  (actual: ActualUnits) =>
+  (entry: ReservedUnits): number =>
+    entry.wasCharged ? Math.max(0, entry.units - (actual(entry) ?? entry.units)) : 0
+
+/** The writes that charge these units of each policy, past its limit too. */
+export const debtWrites = (
+  item: Item,
+  entries: readonly ReservedUnits[],
+  units: readonly number[],
+  chargedAt: EpochMs,
+  now: EpochMs,
+): PolicyWrite[] =>
+  writesOf(entries, units, (policy, owed) => debt(fieldsOf(item, policy)!, policy, owed, chargedAt, now))
+
+/** The writes that give these units of each policy back. */
+export const backWrites = (
+  item: Item,
+  entries: readonly ReservedUnits[],
+  units: readonly number[],
+  chargedAt: EpochMs,
+  now: EpochMs,
+): PolicyWrite[] =>
+  writesOf(entries, units, (policy, unused) =>
+    policy.counter.refund(fieldsOf(item, policy)!, unused, chargedAt, now, undefined, true),
+  )
+
+const writesOf = (
+  entries: readonly ReservedUnits[],
+  units: readonly number[],
+  writeOf: (policy: CompiledPolicy, units: number) => ConditionalWrite | undefined,
+): PolicyWrite[] =>
+  entries.flatMap(({ policy }, i): PolicyWrite[] => {
+    const write = units[i]! > 0 ? writeOf(policy, units[i]!) : undefined
+    return write ? [{ prefix: policy.prefix, write }] : []
+  })
+
+/** Units are charged when the request was admitted, while that counts, and else now. */
+const debt = (fields: Fields, policy: CompiledPolicy, units: number, chargedAt: EpochMs, now: EpochMs) =>
+  policy.counter.chargeLate(fields, units, latestCharge(fields, policy, chargedAt, now), now) ??
+  policy.counter.chargeLate(fields, units, now, now)
+
+/** Algorithms that know the time of each unit, or nearly. Of the others a window that ended just then may not be the one. */
+const EXACT_IN_TIME: readonly unknown[] = ['sliding-log', 'sliding-buckets']
+
+/**
+ * When a request may have been charged at the latest: where others have come further, a clock that is behind was
+ * charged where they were.
+ */
+function latestCharge(fields: Fields, { counter, written }: CompiledPolicy, chargedAt: EpochMs, now: EpochMs): EpochMs {
+  const isOvertaken = (counter.reachedAt(fields, now) ?? 0) > chargedAt
+  if (!isOvertaken || EXACT_IN_TIME.includes(written.algorithm)) return chargedAt
+  return Math.max(chargedAt, Math.min(now, chargedAt + CLOCKS_DIFFER_MS))
+}
+
+/** The writes that end what is held, as far as it is stored. */
+export const endsIn = (item: Item, { id, holders }: Reserved): PolicyWrite[] =>
+  holders.flatMap((policy): PolicyWrite[] => {
+    const write = endHolds(fieldsOf(item, policy)!, [{ id }])
+    return write ? [{ prefix: policy.prefix, write }] : []
+  })
+
+/**
+ * The item as it was if the request was the only one, which is what a write is made from where nothing is known: its
+ * guard holds while no others have come in its way. `undefined` where nobody says when that was.
+ */
+export function guessOf({ id, forMs, entries, holders, guess }: Reserved): Item | undefined {
+  const { chargedAt, mark } = guess
+  if (chargedAt === undefined) return undefined
+  const held = holders.map((policy): [string, Fields] => [
+    policy.prefix,
+    { n: 1, [id]: chargedAt + (policy === RESERVATIONS ? forMs : policy.windowMs) },
+  ])
+  const charged = entries.map(({ policy, units }): [string, Fields] => {
+    const write = policy.counter.chargeLate({}, units, chargedAt, chargedAt)
+    return [policy.prefix, write && units > 0 ? apply(write, {}) : {}]
+  })
+  const policies = [...holders, ...entries.map(({ policy }) => policy)]
+  return {
+    policies: Object.fromEntries([...held, ...charged]),
+    marks: mark ? { [mark[0]]: mark[1] } : {},
+    expiresAtSeconds: expiryFor(policies, undefined, chargedAt) ?? 0,
+  }
+}

@@ -1,0 +1,165 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { type CompiledPolicy, compile } from './compiled-policy'
+import { ReservationError } from './errors'
+import { CALLER_WAITS } from './policies/over-limit'
+import { POLICY_FIELDS, parsePolicies } from './policies/parse-policies'
+import type { AnyPolicyInput } from './policies/policy'
+import { provenBy } from './reservation-proofs'
+import { type Guess, RESERVATIONS, type Reserved, type ReservedUnits } from './reservations'
+import { isPrefix } from './stores/attribute-prefix'
+import { MARKS } from './stores/store'
+
+/**
+ * A reservation as text: `2.<what it says>.<when it was charged>.<marks>.<proofs>`. The first part is deflated JSON, and
+ * its hash is the reservation's name. The others are not covered by it: the time and the marks are guesses that a
+ * write's guard checks, and proofs prove themselves.
+ */
+const VERSION = '2'
+
+type WrittenEntry = readonly [prefix: string, units: number, written: Partial<AnyPolicyInput>]
+/** The caller, where anything is settled, is the first. */
+export type WrittenSubject = readonly [key: string, entries: readonly WrittenEntry[]]
+
+/** The longest token that is read, and the longest that it may say, in characters. */
+const MAX_TOKEN = 20_000
+const MAX_TEXT = 64 * 1024
+
+export const writtenEntry = (policy: CompiledPolicy, units: number): WrittenEntry => [
+  policy.prefix,
+  units,
+  shortForm(policy),
+]
+
+/** What a reservation says. */
+export const textOf = (forMs: number, subjects: readonly WrittenSubject[], root: string | undefined): string =>
+  JSON.stringify([randomBytes(16).toString('base64url'), forMs, subjects, ...(root === undefined ? [] : [root])])
+
+/** The name of a reservation, by what it says: 128 bits in 25 letters and digits. */
+export const nameOf = (text: string): string =>
+  BigInt(`0x${createHash('sha256').update(text).digest('hex').slice(0, 32)}`)
+    .toString(36)
+    .padStart(25, '0')
+
+/** What goes with a reservation, and is not in its name. */
+interface Told {
+  readonly chargedAt?: number
+  /** Of the items of all subjects but the caller. */
+  readonly marks?: readonly (Guess['mark'] | undefined)[]
+  readonly proofs?: string | undefined
+}
+
+export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: Told): string {
+  const said = deflateRawSync(text).toString('base64url')
+  const seen = marks.map((mark) => (mark ? `${mark[0].slice(1)}${mark[1].toString(36)}` : '')).join('-')
+  return [VERSION, said, chargedAt?.toString(36) ?? '', seen, proofs].join('.')
+}
+
+/**
+ * Reads what anybody may have written: all of it is checked that goes into an expression.
+ *
+ * @param own policies as they are now: units are settled by these where they still count in the same place.
+ * @throws ReservationError where it is invalid.
+ */
+export function parseReservation(token: unknown, own: readonly CompiledPolicy[] = []): Reserved[] {
+  try {
+    if (typeof token !== 'string' || token.length > MAX_TOKEN) throw new TypeError('not a string')
+    return token.startsWith(`${VERSION}.`) ? parse(token, own) : parseFirstForm(token, own)
+  } catch {
+    throw new ReservationError(token)
+  }
+}
+
+function parse(token: string, own: readonly CompiledPolicy[]): Reserved[] {
+  const [, said, time, seen, proofs, ...more] = token.split('.') as [string, string, string, string, string]
+  if (more.length > 0 || proofs === undefined) throw new TypeError('not five parts')
+  const text = inflateRawSync(Buffer.from(said, 'base64url'), { maxOutputLength: MAX_TEXT }).toString()
+  const [, forMs, subjects, root] = JSON.parse(text) as [string, number, WrittenSubject[], string?]
+  if (!Number.isSafeInteger(forMs)) throw new TypeError('no time')
+  const chargedAt = time === '' ? undefined : numberIn(time)
+  const marks = ['', ...seen.split('-')].map(markIn)
+  const parsed = subjects.map(([key, written]) => ({ key, entries: entriesOf(key, written, own) }))
+  const observed = parsed.flatMap(({ entries }) => entries.filter((entry) => isSettled(entry) && entry.isObserved))
+  const proven = new Map(provenBy(root, proofs, observed.length).map((bit, i) => [observed[i]!, bit]))
+  const hasUnits = parsed.some(({ entries }) => entries.some(isSettled))
+  if (subjects.length === 0 || (!hasUnits && parsed.some(({ entries }) => entries.length === 0)))
+    throw new TypeError('nothing is held')
+  const id = nameOf(text)
+  return parsed.map(({ key, entries }, i) => ({
+    key,
+    id,
+    forMs,
+    entries: entries
+      .filter(isSettled)
+      .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? proven.get(entry) : true })),
+    holders: [
+      ...(hasUnits && i === 0 ? [RESERVATIONS] : []),
+      ...entries.filter((entry) => !isSettled(entry)).map(({ policy }) => policy),
+    ],
+    isShared: hasUnits && i > 0,
+    guess: { ...(chargedAt !== undefined && { chargedAt }), ...(marks[i] && { mark: marks[i] }) },
+  }))
+}
+
+/** The form of 0.1.0 up to b620fa4: two parts of JSON, and the reservation is stored with each subject. */
+function parseFirstForm(token: string, own: readonly CompiledPolicy[]): Reserved[] {
+  const [text, hints] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString()) as [string, string]
+  const [, forMs, subjects] = JSON.parse(text) as [string, number, WrittenSubject[]]
+  const seen = JSON.parse(hints) as readonly [uncharged: unknown, expiry?: unknown, fields?: readonly object[]][]
+  const id = nameOf(text)
+  if (subjects.length === 0) throw new TypeError('no subjects')
+  return subjects.map(([key, written], i) => {
+    const all = entriesOf(key, written, own)
+    if (all.length === 0) throw new TypeError('nothing is held')
+    const entries = all
+      .filter(isSettled)
+      .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? undefined : true }))
+    const slots = all.filter((entry) => !isSettled(entry)).map(({ policy }) => policy)
+    const until = (seen[i]?.[2]?.[0] as Record<string, unknown> | undefined)?.[id]
+    const guess = Number.isSafeInteger(until) ? { chargedAt: (until as number) - forMs } : {}
+    const holders = [...(entries.length > 0 ? [RESERVATIONS] : []), ...slots]
+    return { key, id, forMs, entries, holders, isShared: false, guess }
+  })
+}
+
+interface Entry extends Omit<ReservedUnits, 'wasCharged'> {
+  /** The policy only observed when the request came. */
+  readonly isObserved: boolean
+}
+
+const isSettled = ({ policy }: Entry): boolean => !policy.counter.isEndedByOthers
+
+function entriesOf(key: unknown, written: readonly WrittenEntry[], own: readonly CompiledPolicy[]): Entry[] {
+  if (typeof key !== 'string') throw new TypeError('no key')
+  return written.map(([prefix, units, policy]) => {
+    if (!Number.isSafeInteger(units) || !isPrefix(prefix)) throw new TypeError('no units')
+    const then = { ...policyOf(policy), prefix }
+    const now = own.find((one) => one.prefix === prefix && one.costName === then.costName && !one.chargesAtTurn)
+    return { policy: now ?? then, units, isObserved: then.nonBlocking }
+  })
+}
+
+function numberIn(text: string): number {
+  const number = Number.parseInt(text, 36)
+  if (!Number.isSafeInteger(number)) throw new TypeError('not a number')
+  return number
+}
+
+function markIn(text: string): Guess['mark'] | undefined {
+  if (text === '') return undefined
+  const mark = MARKS.find((name) => name === `r${text[0]}`)
+  if (!mark) throw new TypeError('no such mark')
+  return [mark, numberIn(text.slice(1))]
+}
+
+/** What a policy is, as short as it can be said: its prefix says which. */
+function shortForm({ written }: CompiledPolicy): Partial<AnyPolicyInput> {
+  const { name: _, consistency: __, ...fields } = written
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => name in POLICY_FIELDS))
+}
+
+function policyOf(written: Partial<AnyPolicyInput>): CompiledPolicy {
+  const [policy] = parsePolicies([{ ...written, name: 'p' }], [], [], {}, undefined, CALLER_WAITS)
+  if (!policy) throw new TypeError('no policy')
+  return compile(policy)
+}

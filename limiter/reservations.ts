@@ -1,0 +1,65 @@
+import { bind, type Counter } from './algorithms/counter'
+import { holds, LONGEST_KEPT_MS } from './algorithms/holds'
+import { nonBlocking } from './algorithms/non-blocking'
+import type { EpochMs } from './clock'
+import { type CompiledPolicy, compile } from './compiled-policy'
+import { LONGEST_HOLD_MS, MOST_SLOTS } from './policies/quota'
+
+/** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
+const QUOTA = { limit: MOST_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: LONGEST_HOLD_MS }
+
+const reservationsBy = (counter: Counter, isObserved: boolean): CompiledPolicy => ({
+  ...compile({
+    name: 'reservations',
+    limit: MOST_SLOTS,
+    windowMs: LONGEST_HOLD_MS,
+    counter,
+    quota: QUOTA,
+    stateSchema: 'reservations',
+    nonBlocking: isObserved,
+    waits: false,
+    consistency: 'strict',
+    written: { name: 'reservations', limit: MOST_SLOTS, window: '1d' },
+  }),
+  prefix: 'r0__', // no other policy can have it
+  isInternal: true,
+})
+
+/** The policy under which a caller's open reservations are stored. */
+export const RESERVATIONS = reservationsBy(bind(holds, QUOTA), false)
+
+/** The same where all that is reserved only observes: a caller who has too many open is not denied for that. */
+export const OBSERVED = reservationsBy(nonBlocking(bind(holds, QUOTA), 'observe'), true)
+
+/** In the items of other subjects: since when units have been reserved there, so that none is given back after a reset. */
+export const SHARED = reservationsBy(bind(holds, { ...QUOTA, limit: 0, isShared: true }), false)
+
+/** What a request reserved of one policy. */
+export interface ReservedUnits {
+  readonly policy: CompiledPolicy
+  readonly units: number
+  /** Whether they were charged: a policy that only observes may not have. `undefined` where nothing proves either. */
+  readonly wasCharged: boolean | undefined
+}
+
+/** What a request holds of one subject: units that are reserved, slots, or both. */
+export interface Reserved {
+  readonly key: string
+  readonly id: string
+  /** How long the units are reserved, in milliseconds. */
+  readonly forMs: number
+  readonly entries: readonly ReservedUnits[]
+  /** The policies under which a hold of this name is stored in the subject's item. */
+  readonly holders: readonly CompiledPolicy[]
+  /** The reservation is stored with another subject, the caller. This item knows its units only. */
+  readonly isShared: boolean
+  /** What the first guess of a write is made from; it may be wrong. */
+  readonly guess: Guess
+}
+
+export interface Guess {
+  /** When the request was charged. */
+  readonly chargedAt?: EpochMs
+  /** A mark of the subject's item just after. */
+  readonly mark?: readonly [mark: string, value: number]
+}
