@@ -67,13 +67,16 @@ export class Settlements {
     let chargedAt = until > 0 ? until - forMs : caller.guess.chargedAt
     for (;;) {
       if (chargedAt !== undefined) await allOf(shared.map((one) => this.shared.charge(one, actual, chargedAt!)))
-      const end = await this.end(caller, actual, chargedAt ?? NEVER)
+      const end = await this.end(caller, actual, chargedAt ?? NEVER).catch((error) => {
+        this.shared.noteEnd(id, 'in doubt')
+        throw error
+      })
       const isEnded = end.kind === 'ended'
       // what was charged for a reservation that is gone, or was made at another time, is given back
       if (chargedAt !== undefined)
         await allOf(shared.map((one) => this.shared.giveBack(one, isEnded ? actual : undefined, chargedAt!)))
       if (end.kind !== 'elsewhen') {
-        this.shared.end(caller.id)
+        this.shared.noteEnd(id, 'over')
         return isEnded
       }
       chargedAt = end.chargedAt

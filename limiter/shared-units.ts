@@ -58,17 +58,19 @@ const LOOK: PolicyWrite = { prefix: RESERVATIONS.prefix, write: when([exactly('b
 export class SharedUnits {
   /** By reservation and subject. */
   private readonly debts = new BoundedMap<string, Debts>(MAX_REMEMBERED)
-  private readonly over = new BoundedMap<string, true>(MAX_REMEMBERED)
+  /** Reservations that have ended, or may have: by a call whose answer was lost. */
+  private readonly ends = new BoundedMap<string, 'over' | 'in doubt'>(MAX_REMEMBERED)
 
   constructor(private readonly subjects: SettledSubjects) {}
 
   /** Whether this process knows that a reservation has ended. */
   isOver(id: string): boolean {
-    return this.over.has(id)
+    return this.ends.get(id) === 'over'
   }
 
-  end(id: string): void {
-    this.over.set(id, true)
+  /** Notes that a reservation has ended, or may have; then its debts stay, whoever finds it gone. */
+  noteEnd(id: string, how: 'over' | 'in doubt'): void {
+    this.ends.set(id, how)
   }
 
   /**
@@ -121,7 +123,8 @@ export class SharedUnits {
     const isInTime = this.subjects.now() <= chargedAt + forMs
     const units = entries.map((entry, i) => {
       const unused = actual && isInTime ? unusedBy(actual)(entry) : 0
-      return unused + Math.max(0, charged[i]! - (actual ? owedBy(actual)(entry) : 0))
+      const owed = actual ? owedBy(actual)(entry) : this.ends.has(reserved.id) ? Infinity : 0
+      return unused + Math.max(0, charged[i]! - owed)
     })
     this.debts.delete(nameOf(reserved))
     if (units.every((one) => one === 0) && holders.length === 0) return

@@ -1,6 +1,7 @@
 import type { EpochMs } from '../clock'
 import type { Algorithm } from './algorithm'
 import {
+  type Assignment,
   absentOrAtMost,
   add,
   append,
@@ -11,6 +12,7 @@ import {
   listOf,
   numberOf,
   numbersBytes,
+  remove,
   replace,
   set,
   sizeAtMost,
@@ -26,15 +28,13 @@ export interface SlidingLogQuota {
   readonly countDenied: boolean
 }
 
-/** Units that a log keeps past its limit, where requests cost more in the end than they were charged. */
-export const MAX_DEBT = 1000
-
 /**
  * Sliding log: the time of every unit, so that no interval of `windowMs` ever holds more than `limit`. An entry counts
  * while it is later than `now − windowMs`.
  *
  * Fields: `l` the times, oldest first; `t` the newest time ever recorded, below which no clock falls; `v` how often the
- * log was written. Expired entries linger until their room is needed; then the log is rewritten without them, provided
+ * log was written; `x` units past the limit, of requests that cost more in the end than they were charged, and `y` the
+ * time of the newest of them, at which all of them count. Expired entries linger until their room is needed; then the log is rewritten without them, provided
  * that nobody has written meanwhile.
  *
  * **For:** exact. **Against:** 9 bytes a unit, so it is for small limits.
@@ -47,64 +47,75 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const log = listOf(known, 'l')
     const expired = firstAfter(log, at - windowMs)
     const live = log.length - expired
-    const allowed = live + cost <= limit
+    const owed = numberOf(known, 'y') > at - windowMs ? numberOf(known, 'x') : 0
+    const allowed = live + owed + cost <= limit
     const recorded = Math.min(allowed || countDenied ? cost : 0, limit)
     const entries = live + recorded
     // The oldest make way for the new ones, and for no more: a writer with a larger limit still counts as many as are
     // live.
     const kept = Math.min(entries, Math.max(limit, live))
 
-    const freeAfterMs = (count: number): number => (count <= live ? log[expired + count - 1]! : at) + windowMs - now
+    const timeOf = (count: number): EpochMs => {
+      if (count > live + owed) return at
+      const before = owed > 0 ? firstAfter(log, numberOf(known, 'y')) : log.length
+      if (expired + count <= before) return log[expired + count - 1]!
+      return expired + count - owed <= before ? numberOf(known, 'y') : log[expired + count - owed - 1]!
+    }
+    const freeAfterMs = (count: number): number => timeOf(count) + windowMs - now
     const verdict = {
       allowed,
-      remaining: Math.max(0, limit - kept),
-      resetAfterMs: entries > 0 ? freeAfterMs(entries) : 0,
-      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries + cost - limit),
+      remaining: Math.max(0, limit - kept - owed),
+      resetAfterMs: entries + owed > 0 ? freeAfterMs(entries + owed) : 0,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries + owed + cost - limit),
     }
     if (recorded === 0) return { verdict }
 
     const note = [set('t', at), add('v', 1)]
     const units = Array<number>(recorded).fill(at)
-    if (log.length + cost > limit) {
+    if (log.length + cost > limit || known?.x !== undefined) {
       const after = [...log.slice(expired), ...units].slice(-kept)
-      return { verdict, write: when(untouched(known), replace('l', after), ...note) }
+      return { verdict, write: when(untouched(known), replace('l', after), ...note, ...owing(known, owed)) }
     }
     const noNewerEntry = at > now ? exactly('t', at) : absentOrAtMost('t', at)
-    return { verdict, write: when([sizeAtMost('l', limit - cost), noNewerEntry], append('l', units), ...note) }
+    const guard = [sizeAtMost('l', limit - cost), absentOrAtMost('x', 0), noNewerEntry]
+    return { verdict, write: when(guard, append('l', units), ...note) }
   },
 
-  /**
-   * At its own time among the others. Past the limit there is room for `MAX_DEBT` more, and the oldest of what exceeds
-   * that are lost.
-   */
+  /** Takes units from those past the limit, then the newest entries that are not younger than the charge. */
+  refund(known, _quota, units, chargedAt) {
+    const log = listOf(known, 'l')
+    const owed = numberOf(known, 'x')
+    const back = numberOf(known, 'y') <= chargedAt ? Math.min(units, owed) : 0
+    const until = log.filter((time) => time <= chargedAt).length
+    const kept = [...log.slice(0, Math.max(0, until - units + back)), ...log.slice(until)]
+    if (kept.length === log.length && back === 0) return undefined
+    return when(untouched(known), replace('l', kept), add('v', 1), ...owing(known, owed - back))
+  },
+
+  /** At its own time among the others, as many as the limit has room for; the others past it. */
   chargeLate(known, { limit, windowMs }, units, chargedAt, now) {
     const newest = numberOf(known, 't')
-    const log = listOf(known, 'l')
     // a clock that is behind charges where others have come
     const at = newest > Math.max(now, chargedAt) ? newest : chargedAt
     const expired = Math.max(now, newest) - windowMs
     if (at <= expired) return undefined
-    const most = limit + MAX_DEBT
-    const note = [set('t', Math.max(newest, at)), add('v', 1)]
-    const entries = Array<number>(Math.min(units, most)).fill(at)
-    if (at >= newest && log.length + units <= most)
-      return when([sizeAtMost('l', most - units), absentOrAtMost('t', at)], append('l', entries), ...note)
-    const before = log.slice(firstAfter(log, expired), firstAfter(log, at))
-    const after = log.slice(firstAfter(log, at))
-    return when(untouched(known), replace('l', [...before, ...entries, ...after].slice(-most)), ...note)
-  },
-
-  /** Takes out the newest entries that are not younger than the charge. */
-  refund(known, _quota, units, chargedAt) {
     const log = listOf(known, 'l')
-    const until = log.filter((time) => time <= chargedAt).length
-    const kept = [...log.slice(0, Math.max(0, until - units)), ...log.slice(until)]
-    return kept.length === log.length ? undefined : when(untouched(known), replace('l', kept), add('v', 1))
+    const live = log.slice(firstAfter(log, expired))
+    const recorded = Array<number>(Math.min(units, Math.max(0, limit - live.length))).fill(at)
+    const note = [set('t', Math.max(newest, at)), add('v', 1)]
+    if (recorded.length === units && at >= newest && log.length + units <= limit)
+      return when([sizeAtMost('l', limit - units), absentOrAtMost('t', at)], append('l', recorded), ...note)
+    const before = firstAfter(live, at)
+    const after = [...live.slice(0, before), ...recorded, ...live.slice(before)]
+    const last = numberOf(known, 'y')
+    const owed = (last > expired ? numberOf(known, 'x') : 0) + units - recorded.length
+    return when(untouched(known), replace('l', after), ...note, ...owing(known, owed, Math.max(last, at)))
   },
 
   retentionMs: ({ windowMs }) => windowMs,
 
-  storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit + MAX_DEBT),
+  /** Its four numbers have names of one letter, and take the room of two. */
+  storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit),
 
   reachedAt: (known) => numberOf(known, 't'),
 
@@ -123,6 +134,12 @@ function firstAfter(log: readonly number[], time: EpochMs): number {
     else low = middle + 1
   }
   return low
+}
+
+/** So many units past the limit, and the time at which they count. */
+function owing(known: Fields | undefined, units: number, at = numberOf(known, 'y')): Assignment[] {
+  if (units > 0) return [set('x', units), set('y', at)]
+  return known?.x === undefined ? [] : [remove('x'), remove('y')]
 }
 
 /** The newest time too, so that a log that was deleted and begun again is not taken for the one seen. */

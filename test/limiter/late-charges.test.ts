@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds, listOf } from '../../limiter/algorithms/conditional-write'
-import { MAX_DEBT } from '../../limiter/algorithms/sliding-log'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
 import type { Mistake } from '../../limiter/errors'
 import { lateWrite, stillCounting } from '../../limiter/pending-charges'
@@ -24,7 +23,7 @@ const CASES: readonly (readonly [string, object])[] = [
   ['anchored-window', { algorithm: 'anchored-window' }],
   ['sliding-window', { algorithm: 'sliding-window' }],
   ['sliding-buckets', { algorithm: 'sliding-buckets', buckets: 10 }],
-  ['sliding-log', { algorithm: 'sliding-log', limit: 200 }],
+  ['sliding-log', { algorithm: 'sliding-log' }],
   ['gcra', { algorithm: 'gcra' }],
   ['gcra with a small burst', { algorithm: 'gcra', burst: 3 }],
   ['token-bucket', { algorithm: 'token-bucket', burst: 80 }],
@@ -157,13 +156,30 @@ it('a late charge of more units than the limit counts in full, since they were a
   expect(Object.values(apply(lateWrite({}, late, MIDNIGHT + 1)!, {}))).toContain(3 * LIMIT)
 })
 
-it('a late charge to a sliding log leaves at most a thousand entries more than its limit, the newest', () => {
+it('a late charge to a sliding log counts past the limit, too, at the time of the newest, and is never stored as entries', () => {
   const of = policy({ algorithm: 'sliding-log' })
-  const fields = charged(of, {}, LIMIT, MIDNIGHT)
-  const owing = (units: number) =>
-    listOf(apply(lateWrite(fields, { policy: of, units, chargedAt: MIDNIGHT + 1 }, MIDNIGHT + 2)!, fields), 'l')
-  expect(owing(MAX_DEBT)).toHaveLength(LIMIT + MAX_DEBT)
-  expect(owing(MAX_DEBT + 10).filter((time) => time === MIDNIGHT)).toHaveLength(LIMIT - 10)
+  const late = (fields: Fields, units: number, chargedAt: number, now = chargedAt + 1) =>
+    apply(lateWrite(fields, { policy: of, units, chargedAt }, now)!, fields)
+  const full = charged(of, {}, LIMIT - 3, MIDNIGHT)
+  const owing = late(late(full, 10, MIDNIGHT + 100), 100_000, MIDNIGHT + 200)
+  expect(listOf(owing, 'l')).toHaveLength(LIMIT)
+  expect(owing).toMatchObject({ x: 100_007, y: MIDNIGHT + 200 })
+  const { counter } = of
+  expect(counter.step(owing, 1, MIDNIGHT + 300).verdict).toMatchObject({ allowed: false, retryAfterMs: 900 })
+  expect(counter.step(owing, 1, MIDNIGHT + 1199).verdict.allowed).toBe(false)
+  const { verdict, write } = counter.step(owing, 5, MIDNIGHT + 1200)
+  expect(verdict).toMatchObject({ allowed: true, remaining: LIMIT - 5 })
+  expect(apply(write!, owing)).toEqual({ l: Array(5).fill(MIDNIGHT + 1200), t: MIDNIGHT + 1200, v: 4 })
+})
+
+it('units past the limit of a sliding log are given back first, and make room as they do', () => {
+  const of = policy({ algorithm: 'sliding-log' })
+  const full = charged(of, {}, LIMIT, MIDNIGHT)
+  const owing = apply(of.counter.chargeLate(full, 5, MIDNIGHT + 10, MIDNIGHT + 20)!, full)
+  const refunded = apply(of.counter.refund(owing, 8, MIDNIGHT + 10, MIDNIGHT + 30)!, owing)
+  expect(refunded).toMatchObject({ l: Array(LIMIT - 3).fill(MIDNIGHT) })
+  expect(remaining(of, refunded, MIDNIGHT + 30)).toBe(3)
+  expect(of.counter.refund(owing, 8, MIDNIGHT - 1, MIDNIGHT + 30)).toBeUndefined()
 })
 
 it.each(['observe', 'deprioritize'])(
