@@ -34,8 +34,8 @@ export interface SlidingLogQuota {
  *
  * Fields: `l` the times, oldest first; `t` the newest time ever recorded, below which no clock falls; `v` how often the
  * log was written; `x` units past the limit, of requests that cost more in the end than they were charged, and `y` the
- * time of the newest of them, at which all of them count. Expired entries linger until their room is needed; then the log is rewritten without them, provided
- * that nobody has written meanwhile.
+ * time of the newest of them, at which all of them count. Expired entries linger until their room is needed; then the
+ * log is rewritten without them, provided that nobody has written meanwhile.
  *
  * **For:** exact. **Against:** 9 bytes a unit, so it is for small limits.
  */
@@ -73,12 +73,13 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const note = [set('t', at), add('v', 1)]
     const units = Array<number>(recorded).fill(at)
     if (log.length + cost > limit || known?.x !== undefined) {
-      const after = [...log.slice(expired), ...units].slice(-kept)
-      return { verdict, write: when(untouched(known), replace('l', after), ...note, ...owing(known, owed)) }
+      const room = Math.min(owed, Math.max(0, limit - live)) // for all of it where the request is allowed
+      const after = [...insert(log.slice(expired), numberOf(known, 'y'), room), ...units]
+      const stored = replace('l', after.slice(-Math.min(after.length, Math.max(limit, live))))
+      return { verdict, write: when(untouched(known), stored, ...note, ...owing(known, owed - room)) }
     }
     const noNewerEntry = at > now ? exactly('t', at) : absentOrAtMost('t', at)
-    const guard = [sizeAtMost('l', limit - cost), absentOrAtMost('x', 0), noNewerEntry]
-    return { verdict, write: when(guard, append('l', units), ...note) }
+    return { verdict, write: when([sizeAtMost('l', limit - cost), noNewerEntry], append('l', units), ...note) }
   },
 
   /** Takes units from those past the limit, then the newest entries that are not younger than the charge. */
@@ -89,7 +90,9 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const until = log.filter((time) => time <= chargedAt).length
     const kept = [...log.slice(0, Math.max(0, until - units + back)), ...log.slice(until)]
     if (kept.length === log.length && back === 0) return undefined
-    return when(untouched(known), replace('l', kept), add('v', 1), ...owing(known, owed - back))
+    const room = Math.min(owed - back, log.length - kept.length)
+    const paid = insert(kept, numberOf(known, 'y'), room)
+    return when(untouched(known), replace('l', paid), add('v', 1), ...owing(known, owed - back - room))
   },
 
   /** At its own time among the others, as many as the limit has room for; the others past it. */
@@ -100,15 +103,17 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const expired = Math.max(now, newest) - windowMs
     if (at <= expired) return undefined
     const log = listOf(known, 'l')
-    const live = log.slice(firstAfter(log, expired))
-    const recorded = Array<number>(Math.min(units, Math.max(0, limit - live.length))).fill(at)
     const note = [set('t', Math.max(newest, at)), add('v', 1)]
-    if (recorded.length === units && at >= newest && log.length + units <= limit)
-      return when([sizeAtMost('l', limit - units), absentOrAtMost('t', at)], append('l', recorded), ...note)
-    const before = firstAfter(live, at)
-    const after = [...live.slice(0, before), ...recorded, ...live.slice(before)]
+    if (at >= newest && log.length + units <= limit) {
+      const room = [sizeAtMost('l', limit - units), absentOrAtMost('t', at)]
+      return when(room, append('l', Array<EpochMs>(units).fill(at)), ...note)
+    }
+    const live = log.slice(firstAfter(log, expired))
     const last = numberOf(known, 'y')
-    const owed = (last > expired ? numberOf(known, 'x') : 0) + units - recorded.length
+    const before = last > expired ? numberOf(known, 'x') : 0
+    const paid = insert(live, last, Math.min(before, Math.max(0, limit - live.length)))
+    const after = insert(paid, at, Math.min(units, Math.max(0, limit - paid.length)))
+    const owed = before + units - (after.length - live.length)
     return when(untouched(known), replace('l', after), ...note, ...owing(known, owed, Math.max(last, at)))
   },
 
@@ -136,7 +141,13 @@ function firstAfter(log: readonly number[], time: EpochMs): number {
   return low
 }
 
-/** So many units past the limit, and the time at which they count. */
+/** Entries, in their order, and so many more of one time. */
+function insert(log: readonly EpochMs[], time: EpochMs, count: number): EpochMs[] {
+  const at = firstAfter(log, time)
+  return [...log.slice(0, at), ...Array<EpochMs>(count).fill(time), ...log.slice(at)]
+}
+
+/** So many units past the limit, and the time at which they count. The log is full as long as there are any. */
 function owing(known: Fields | undefined, units: number, at = numberOf(known, 'y')): Assignment[] {
   if (units > 0) return [set('x', units), set('y', at)]
   return known?.x === undefined ? [] : [remove('x'), remove('y')]

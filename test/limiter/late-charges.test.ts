@@ -23,7 +23,7 @@ const CASES: readonly (readonly [string, object])[] = [
   ['anchored-window', { algorithm: 'anchored-window' }],
   ['sliding-window', { algorithm: 'sliding-window' }],
   ['sliding-buckets', { algorithm: 'sliding-buckets', buckets: 10 }],
-  ['sliding-log', { algorithm: 'sliding-log' }],
+  ['sliding-log', { algorithm: 'sliding-log', limit: 220 }],
   ['gcra', { algorithm: 'gcra' }],
   ['gcra with a small burst', { algorithm: 'gcra', burst: 3 }],
   ['token-bucket', { algorithm: 'token-bucket', burst: 80 }],
