@@ -1,14 +1,16 @@
 import { takenFrom, type Units } from '../limiter/units'
 import type { Cost, CostByValue, Costs } from './config-table/items/cost'
-import type { RequestFacts } from './identity/source'
+import { type CostFacts, headerReadings, lengthReadings, queryReadings, type Readings } from './cost-readings'
 
-/** The parts of a request that its cost may depend on. */
-export interface CostFacts extends Pick<RequestFacts, 'headers' | 'query' | 'pathParameters'> {
-  /** Of a verified token. */
-  readonly claims: Readonly<Record<string, unknown>>
+export const NO_FACTS: CostFacts = {
+  method: 'GET',
+  path: '/',
+  headers: new Map(),
+  query: new Map(),
+  pathParameters: new Map(),
+  isCut: false,
+  claims: {},
 }
-
-export const NO_FACTS: CostFacts = { headers: new Map(), query: new Map(), pathParameters: new Map(), claims: {} }
 
 /** What one request takes: of each policy the most that any of these costs alone would take. */
 export function unitsFor(costs: readonly Costs[], facts: CostFacts): Units {
@@ -28,34 +30,33 @@ function inUnits({ cost, costs }: Costs, facts: CostFacts): Units {
 
 const costOf = (cost: Cost, facts: CostFacts): number => (typeof cost === 'number' ? cost : unitsOf(cost, facts))
 
-/**
- * A request without the value costs the default, and one whose value is below 1 costs 1. All else that is no whole
- * number up to `max` costs `max`, for a client could lie: so does a value that comes twice, since backends differ in
- * which of them they read.
- */
-function unitsOf({ source, name, default: otherwise, max, divide, roundUp }: CostByValue, facts: CostFacts): number {
-  const written = source === 'claim' ? claimIn(facts.claims, name) : valueIn(facts[MAPS[source]], name)
-  if (written === undefined) return otherwise
-  if (!/^-?\d{1,16}$/.test(written)) return max
-  const value = Number(written) / divide
-  return Math.min(max, Math.max(1, roundUp ? Math.ceil(value) : Math.floor(value)))
+/** What many backends take for no bound: 0, a negative number, a text without a number. */
+const UNBOUNDED = /^(?:0|-\d+|\P{N}*)$/u
+
+/** The most that any reading costs, and `max` where nobody knows them: a client could lie. */
+function unitsOf(cost: CostByValue, facts: CostFacts): number {
+  const readings = readingsOf(cost, facts)
+  return readings === 'ambiguous' ? cost.max : Math.max(...readings.map((value) => unitsOfValue(cost, value)))
 }
 
-const MAPS = { query: 'query', header: 'headers', path: 'pathParameters' } as const
+/** All that is no whole number up to `max`, and does not bound anything at all, costs `max`. */
+function unitsOfValue({ default: otherwise, max, unbounded, divide, roundUp }: CostByValue, value?: string): number {
+  if (value === undefined) return otherwise
+  if (UNBOUNDED.test(value)) return unbounded
+  if (!/^[1-9]\d{0,15}$/.test(value)) return max
+  const units = Number(value) / divide
+  return Math.min(max, Math.max(1, roundUp ? Math.ceil(units) : Math.floor(units)))
+}
+
+function readingsOf({ source, name }: CostByValue, facts: CostFacts): Readings {
+  if (source === 'claim') return [claimIn(facts.claims, name)]
+  if (facts.isCut) return 'ambiguous'
+  if (source === 'path') return [facts.pathParameters.get(name)]
+  if (source === 'query') return queryReadings(facts, name)
+  return name === 'content-length' ? lengthReadings(facts) : headerReadings(facts, name)
+}
 
 function claimIn(claims: CostFacts['claims'], name: string): string | undefined {
   const value = Object.hasOwn(claims, name) ? claims[name] : undefined
   return value === undefined || value === null ? undefined : String(value)
 }
-
-/**
- * The value by this name. One by another name that some backends take for the same (`LIMIT`, `limit[]`, `page.size` for
- * `page_size`) counts as no number.
- */
-function valueIn(values: ReadonlyMap<string, string>, name: string): string | undefined {
-  const plain = plainName(name)
-  const isAmbiguous = [...values.keys()].some((other) => other !== name && plainName(other) === plain)
-  return isAmbiguous ? '' : values.get(name)?.trim()
-}
-
-const plainName = (name: string) => name.toLowerCase().replace(/\[.*|[\s._-]/gs, '')

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { parseCost } from '../lambda/config-table/items/cost'
 import { costKey } from '../lambda/config-table/items/cost-names'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
-import { type CostFacts, NO_FACTS, unitsFor } from '../lambda/cost'
+import { NO_FACTS, unitsFor } from '../lambda/cost'
+import type { CostFacts } from '../lambda/cost-readings'
 import { rulesOf } from '../lambda/rules'
 import { ConfigError, type Mistake } from '../limiter/errors'
 import { takenFrom } from '../limiter/units'
@@ -13,14 +14,21 @@ const set = (cost: unknown) =>
 const costFor = (cost: unknown, facts: Partial<CostFacts>) =>
   unitsFor(rulesOf(set(cost), 'GET', '/a').costs, { ...NO_FACTS, ...facts }).cost
 const query = (...entries: [string, string][]) => ({ query: new Map(entries) })
+const many = (count: number) => Array.from({ length: count }, (_, i): [string, string] => [`x${i}`, '1'])
+const length = (value?: string, ...more: [string, string][]) => ({
+  method: 'PUT',
+  headers: new Map([...(value === undefined ? [] : [['content-length', value] as [string, string]]), ...more]),
+})
+const withRows = (more: Partial<CostFacts>, rows: string) => ({ ...query(['rows', rows]), ...more })
 const ROWS = { query: 'rows', default: 10, max: 1000 }
 
 describe('a cost by a value of the request', () => {
   it.each<[string, Partial<CostFacts>, number]>([
     ['is the value', query(['rows', '25']), 25],
     ['is the default without the value', {}, 10],
-    ['is 1 for a value below 1', query(['rows', '0']), 1],
-    ['is 1 for a negative value', query(['rows', '-5']), 1],
+    ['is the most for 0, by which many mean all', query(['rows', '0']), 1000],
+    ['is the most for a negative value', query(['rows', '-5']), 1000],
+    ['is the most for a word', query(['rows', 'all']), 1000],
     ['is the most at the most', query(['rows', '1000']), 1000],
     ['is the most above it', query(['rows', '1001']), 1000],
     ['is the most for more digits than a number has', query(['rows', '9'.repeat(400)]), 1000],
@@ -33,7 +41,29 @@ describe('a cost by a value of the request', () => {
     ['is the most for a list of one', query(['rows[]', '1']), 1000],
     ['is the most where a second name is taken for the same', query(['rows', '1'], ['Rows', '900']), 1000],
     ['is not changed by other names', query(['rows', '25'], ['row', '900'], ['constructor', '1']), 25],
-    ['ignores spaces around the value', query(['rows', ' 25 ']), 25],
+    ['is the most for spaces around the value, which some backends refuse', query(['rows', ' 25 ']), 1000],
+    ['is the most for leading zeros, which some backends read as octal', query(['rows', '025']), 1000],
+    ['is the most for a name in brackets', query(['[rows]', '1']), 1000],
+    ['is the most for a bracket too many', query(['rows]', '1']), 1000],
+    ['is the most for an index behind a dot', query(['rows.x', '1']), 1000],
+    ['is the most for a name that ends at a NUL', query(['rows\0x', '1']), 1000],
+    ['is the most for a NUL within a name', query(['ro\0ws', '1']), 1000],
+    ['is the most for a name behind a semicolon', query(['x', '1;rows=1']), 1000],
+    ['is the most for a name behind a question mark', query(['?rows', '1']), 1000],
+    ['is the most for a name that is encoded', query(['%72ows', '1']), 1000],
+    ['is the most for a name that is encoded twice', query(['%2572ows', '1']), 1000],
+    ['is the most for a name that is encoded as ASP.NET decodes it', query(['%u0072ows', '1']), 1000],
+    ['is the most for a name that is encoded in the path', { path: '/a%3Brows=1' }, 1000],
+    ['is the most for a parameter of the path', { path: '/a;rows=1' }, 1000],
+    ['is the default if the path has another parameter that begins the query', withRows({ path: '/a;x' }, '5'), 10],
+    ['is the value if that is dearer', withRows({ path: '/a;x' }, '25'), 25],
+    ['is the default if a fragment may end the query before', query(['x', '#'], ['rows', '5']), 10],
+    ['is the default behind a thousand parameters', query(...many(1000), ['rows', '5']), 10],
+    ['is the value as the thousandth parameter', query(...many(999), ['rows', '5']), 5],
+    ['is the most for a name behind a thousand parameters', query(...many(1000), ['rows[]', '5']), 1000],
+    ['is the most where the query was cut', { ...query(['rows', '5']), isCut: true }, 1000],
+    ['is the most where what was cut may have had the value', { isCut: true }, 1000],
+    ['is not changed by escapes in other values', query(['rows', '25'], ['q', '100%25'], ['x', 'a%26b']), 25],
   ])('%s', (_, facts, units) => expect(costFor(ROWS, facts)).toBe(units))
 
   it('can come from a header in any case, a path parameter or a claim', () => {
@@ -46,6 +76,46 @@ describe('a cost by a value of the request', () => {
     expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: [7, 8] } })).toBe(100)
     expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: null } })).toBe(1)
     expect(costFor({ claim: 'toString', max: 100 }, { claims: {} })).toBe(1)
+  })
+
+  it('with brackets is not changed by its neighbours, and is the most where something may replace it', () => {
+    const size = { query: 'page[size]', max: 100 }
+    const withSize = (...more: [string, string][]) => costFor(size, query(['page[size]', '7'], ...more))
+    expect(withSize(['page[number]', '2'])).toBe(7)
+    for (const name of ['page', 'page[]', 'page\0', 'page[size][]', 'page.size', 'Page_Size'])
+      expect([name, withSize([name, '2'])]).toEqual([name, 100])
+  })
+
+  it('is the most for every other parameter beside a name without letters and digits', () => {
+    expect(costFor({ query: '_', max: 100 }, query(['_', '7']))).toBe(7)
+    expect(costFor({ query: '_', max: 100 }, query(['_', '7'], ['x', '1']))).toBe(100)
+    expect(costFor(ROWS, query(['rows', '7'], ['_', '1'], ['', '1']))).toBe(7)
+  })
+
+  it.each<[string, Partial<CostFacts>, number]>([
+    ['its length', length('5000000'), 77],
+    ['one unit if it is empty', length('0'), 1],
+    ['the most in chunks', length('1', ['transfer-encoding', 'chunked']), 160],
+    ['the most in chunks that say no length', length(undefined, ['transfer-encoding', 'chunked']), 160],
+    ['the most without a length, which HTTP/2 does not need', length(), 160],
+    ['the most without a length, whatever the method', { method: 'PURGE' }, 160],
+    ['the default for a method that has none', { method: 'GET' }, 2],
+    ['the most in chunks for such a method', { ...length(undefined, ['transfer-encoding', 'x']), method: 'GET' }, 160],
+    ['the most for two lengths', length('1', ['content_length', '5']), 160],
+    ['the most where the headers were cut', { ...length('1'), isCut: true }, 160],
+  ])('by content-length is, of a body, %s', (_, facts, units) => {
+    const cost = { header: 'Content-Length', divide: 65_536, roundUp: true, default: 2, max: 160 }
+    expect(costFor(cost, facts)).toBe(units)
+  })
+
+  it('is what the route says of a value that bounds nothing, and of a body of unknown length', () => {
+    const rows = { ...ROWS, unbounded: 50 }
+    for (const value of ['0', '-0', '-1000', 'all', '', ' ', 'NaN', 'Infinity'])
+      expect([value, costFor(rows, query(['rows', value]))]).toEqual([value, 50])
+    for (const value of ['1e3', '0x10', '00', '-1.5', '+1', '1,1', '٣', '²', '0,0'])
+      expect([value, costFor(rows, query(['rows', value]))]).toEqual([value, 1000])
+    expect(costFor(rows, query(['rows[]', 'all']))).toBe(1000)
+    expect(costFor({ header: 'content-length', max: 160, unbounded: 40 }, length())).toBe(40)
   })
 
   it.each([
@@ -80,10 +150,10 @@ describe('a cost by a value of the request', () => {
 
   it('grows with the value, and no text that is no number is cheaper than a number', () => {
     fc.assert(
-      fc.property(fc.nat(2000), fc.nat(2000), fc.string(), (a, b, text) => {
+      fc.property(fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: 2000 }), fc.string(), (a, b, text) => {
         const [less, more] = [Math.min(a, b), Math.max(a, b)].map((n) => costFor(ROWS, query(['rows', String(n)])))
         expect(less).toBeLessThanOrEqual(more!)
-        if (!/^-?\d+$/.test(text.trim())) expect(costFor(ROWS, query(['rows', text]))).toBe(1000)
+        if (!/^[1-9]\d*$/.test(text)) expect(costFor(ROWS, query(['rows', text]))).toBe(1000)
       }),
     )
   })
@@ -102,6 +172,9 @@ describe('a cost that is a mistake', () => {
     [{ max: 5 }, 'cost must name one of query, header, path, claim, got none'],
     [{ query: 'a', claim: 'b', max: 5 }, 'cost must name one of query, header, path, claim, got query and claim'],
     [{ query: 'a', max: 5, default: 6 }, 'default must be at most max, which is 5, got 6'],
+    [{ query: 'a', max: 5, unbounded: 6 }, 'unbounded must be from default to max, which is 1 to 5, got 6'],
+    [{ query: 'a', max: 5, default: 3, unbounded: 2 }, 'which is 3 to 5, got 2'],
+    [{ query: 'a', max: 5, unbounded: 0 }, 'unbounded must be an integer from 1, got 0'],
     [{ query: 'a', max: 0 }, 'max must be an integer from 1, got 0'],
     [{ query: 'a', max: 1.5 }, 'max must be an integer from 1, got 1.5'],
     [{ query: 'a', max: 5, divide: 0 }, 'divide must be an integer from 1, got 0'],

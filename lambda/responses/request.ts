@@ -35,6 +35,8 @@ export interface GatewayRequest {
    * the two headers that the Fetch standard defines.
    */
   readonly preflight: boolean
+  /** Whether more was sent than is read of the path, the headers, the query or the path parameters. */
+  readonly isCut: boolean
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -131,15 +133,19 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
   const method = particulars.method?.toUpperCase() ?? ''
   const context = fieldsOf(event.requestContext)
   if (!TOKEN.test(method) || (api !== 'websocket' && !path.startsWith('/'))) return undefined
-  const headers = headersOf(event.multiValueHeaders, event.headers)
+  const [headers, query, pathParameters] = [
+    headersOf(event.multiValueHeaders, event.headers),
+    gather([event.multiValueQueryStringParameters, event.queryStringParameters], (name) => name),
+    gather([event.pathParameters], (name) => name),
+  ]
   return {
     api,
     method,
     path,
     resource: particulars.resource ?? path,
-    headers,
-    query: valuesOf(event.multiValueQueryStringParameters, event.queryStringParameters),
-    pathParameters: valuesOf(event.pathParameters),
+    headers: headers.values,
+    query: query.values,
+    pathParameters: pathParameters.values,
     sourceIp,
     apiKeyId,
     clientCertificate,
@@ -147,7 +153,9 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
     stage,
     apiId: nameOf(context.apiId),
     stageName: nameOf(context.stage),
-    preflight: method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method'),
+    preflight:
+      method === 'OPTIONS' && headers.values.has('origin') && headers.values.has('access-control-request-method'),
+    isCut: path.length >= MOST_CHARACTERS || headers.isCut || query.isCut || pathParameters.isCut,
   }
 }
 
@@ -170,44 +178,48 @@ function withoutStage(rawPath: string | undefined, stage: string): string | unde
 const HOPS = 'x-forwarded-for'
 
 /** Without hops that an event has under two spellings of the header name, since their order is unknown. */
-function headersOf(...sources: unknown[]): ReadonlyMap<string, string> {
+function headersOf(...sources: unknown[]): Gathered {
   const headers = gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
   const isTwice = sources.some(
     (source) => Object.keys(fieldsOf(source)).filter((name) => name.toLowerCase() === HOPS).length > 1,
   )
-  if (isTwice) headers.delete(HOPS)
+  if (isTwice) headers.values.delete(HOPS)
   return headers
 }
 
-function valuesOf(...sources: unknown[]): ReadonlyMap<string, string> {
-  return gather(sources, (name) => name)
+interface Gathered {
+  readonly values: Map<string, string>
+  readonly isCut: boolean
 }
 
 /** The values of the first source that has any; names with the same `toName` are one name with several values. */
-function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Map<string, string> {
+function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Gathered {
   const values = new Map<string, string>()
   let room = MOST_CHARACTERS
   for (const source of sources) {
     for (const [written, value] of Object.entries(fieldsOf(source))) {
       room -= written.length + 1
-      if (room <= 0) return values
+      if (room <= 0) return { values, isCut: true }
       const name = toName(written)
-      const text = joined(value, room)
+      const text = joined(value, room + 1)
       if (name === undefined || text === undefined) continue
       const before = values.get(name)
-      values.set(name, before === undefined ? text : `${before}, ${text}`)
+      const fitting = text.slice(0, room)
+      values.set(name, before === undefined ? fitting : `${before}, ${fitting}`)
+      if (text.length > room) return { values, isCut: true }
       room -= text.length + 2
     }
     if (values.size > 0) break
   }
-  return values
+  return { values, isCut: false }
 }
 
-function joined(value: unknown, room: number): string | undefined {
-  if (typeof value === 'string') return value.slice(0, room)
+/** @param length the most characters of the text. */
+function joined(value: unknown, length: number): string | undefined {
+  if (typeof value === 'string') return value.slice(0, length)
   if (!Array.isArray(value)) return undefined
-  const texts = value.slice(0, room).filter((text) => typeof text === 'string')
-  return texts.length === 0 ? undefined : texts.join(', ').slice(0, room)
+  const texts = value.slice(0, length).filter((text) => typeof text === 'string')
+  return texts.length === 0 ? undefined : texts.join(', ').slice(0, length)
 }
 
 function textOf(value: unknown): string | undefined {

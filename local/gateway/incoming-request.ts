@@ -57,10 +57,11 @@ export function groupHeaders(
   return values
 }
 
-/** All values of each parameter, decoded. */
+/** All values of each parameter, decoded. A second `?` belongs to a name, which `URLSearchParams` would drop. */
 export function groupQuery(rawQuery: string): Map<string, string[]> {
   const values = new Map<string, string[]>()
-  for (const [name, value] of new URLSearchParams(rawQuery)) values.set(name, [...(values.get(name) ?? []), value])
+  for (const [name, value] of new URLSearchParams(`&${rawQuery}`))
+    values.set(name, [...(values.get(name) ?? []), value])
   return values
 }
 

@@ -20,8 +20,10 @@ export interface CostByValue {
   readonly name: string
   /** Units of a request without the value. */
   readonly default: number
-  /** Units that a request takes at most, and where its value is no whole number. */
+  /** Units that a request takes at most, and where backends may read different values. */
   readonly max: number
+  /** Units of a request whose value has no number above 0, such as `0`, `-1` and `all`, or whose body has no length. */
+  readonly unbounded: number
   /** So much of the value is one unit. */
   readonly divide: number
   /** Whether a part of a unit counts as a whole one. Otherwise it does not count. */
@@ -52,6 +54,7 @@ export const COST_FIELDS = {
   claim: name,
   default: positive,
   max: { ...positive, optional: undefined },
+  unbounded: positive,
   divide: positive,
   roundUp: { schema: v.boolean(), wanted: 'true or false', optional: true },
 } as const
@@ -111,6 +114,7 @@ export function parseCost(input: unknown, place: Place, issues: Mistake[], field
   const fields = checkFields(input, COST_FIELDS, field, here, issues)
   if (!fields || issues.length > before) return undefined
   const { max, default: otherwise = 1, divide = 1, roundUp = false } = fields as unknown as Partial<CostByValue>
+  const unbounded = (fields.unbounded as number | undefined) ?? max!
   const named = SOURCES.filter((source) => fields[source] !== undefined)
   if (named.length !== 1)
     report(
@@ -121,6 +125,13 @@ export function parseCost(input: unknown, place: Place, issues: Mistake[], field
     )
   if (otherwise > max!)
     report(issues, 'invalid_value', `default must be at most max, which is ${max}, got ${otherwise}`, here)
+  else if (unbounded < otherwise || unbounded > max!)
+    report(
+      issues,
+      'invalid_value',
+      `unbounded must be from default to max, which is ${otherwise} to ${max}, got ${unbounded}`,
+      here,
+    )
   if (roundUp && fields.divide === undefined)
     report(issues, 'field_not_applicable', 'roundUp must not be here: without divide there is nothing to round', here)
   if (issues.length > before) return undefined
@@ -131,6 +142,7 @@ export function parseCost(input: unknown, place: Place, issues: Mistake[], field
     name: source === 'header' ? written.toLowerCase() : written,
     default: otherwise,
     max: max!,
+    unbounded,
     divide,
     roundUp,
   }
