@@ -63,6 +63,7 @@ const ABOUT = [
   'APIs and stages of one limiter',
   'Addresses and names',
   'Credentials',
+  'Costs that a request says',
   'Costs known afterwards, and what runs',
   'Doors that open when unsure',
   'Events',

@@ -1,6 +1,7 @@
 import type { Attack } from './attack'
 import { APIS } from './attacks/apis'
 import { CALLERS } from './attacks/callers'
+import { COSTS } from './attacks/costs'
 import { CREDENTIALS } from './attacks/credentials'
 import { DOORS } from './attacks/doors'
 import { EVENTS } from './attacks/events'
@@ -16,6 +17,7 @@ export const ATTACKS: readonly Attack[] = [
   ...APIS,
   ...CALLERS,
   ...CREDENTIALS,
+  ...COSTS,
   ...HELD,
   ...DOORS,
   ...EVENTS,
@@ -43,6 +45,10 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
   [
     'a backend that takes a suffix off a path (`/search.json` in Rails, in older versions of Spring), or serves a path by whatever method',
     'the rules: `/search.json` beside `/search`, `ANY` in place of `GET`',
+  ],
+  [
+    'a backend that reads the body of a `GET`, `HEAD`, `DELETE` or `OPTIONS`, which in HTTP/2 need not say its length',
+    'the backend: it refuses bodies there; or the rules: a fixed cost for such a route',
   ],
   [
     'an HTTP API’s `$default` route whose integration forwards a path as it was sent: the authorizer gets it decoded, and cut at a `?` that comes out',

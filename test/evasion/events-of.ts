@@ -20,12 +20,13 @@ export const sentAs = ({ sends }: Attack, n: number): Sent => (typeof sends === 
 export function eventOf(attack: Attack, place: number, n: number): Record<string, unknown> {
   const { api = 'rest', event = (same) => same } = attack
   const { method = 'GET', path, headers = {} } = sentAs(attack, n)
+  const [own = '', ...query] = path.split('?')
   const hops = [headers['X-Forwarded-For'] ?? addressOf(attack, place), HOP].join(', ')
   const request: IncomingRequest = {
     id: '0f0e0d0c-0b0a-4908-8706-050403020100',
     method,
-    path: path.split('?')[0]!,
-    rawQuery: '',
+    path: own,
+    rawQuery: query.join('?'),
     headers: [...Object.entries(headers).filter(([name]) => name !== 'X-Forwarded-For'), ['X-Forwarded-For', hops]],
     sourceIp: HOP,
     protocol: 'HTTP/1.1',

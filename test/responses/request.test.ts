@@ -193,6 +193,20 @@ describe('a map has at most 32,768 characters', () => {
   ])('%s', (_, values) => {
     const { headers, query } = fromEvent({ ...httpRequest, headers: values, queryStringParameters: values })!
     for (const map of [headers, query]) expect([...map].flat().join('').length).toBeLessThanOrEqual(32_768)
+    const { headers: few, pathParameters } = httpRequest
+    for (const one of [{ headers: values }, { queryStringParameters: values }, { pathParameters: values }])
+      expect(fromEvent({ ...httpRequest, headers: few, pathParameters, ...one })!.isCut).toBe(true)
+  })
+
+  test('and says so of a path, too', () => {
+    const isCut = (length: number) => fromEvent({ ...httpRequest, rawPath: `/${'p'.repeat(length)}` })!.isCut
+    expect([isCut(10), isCut(40_000)]).toEqual([false, true])
+  })
+
+  test('and is not cut at the limit', () => {
+    const isCut = (length: number) =>
+      fromEvent({ ...httpRequest, queryStringParameters: { ab: 'x'.repeat(length) } })!.isCut
+    expect([32_765, 32_766].map(isCut)).toEqual([false, true])
   })
 
   test('and its first entries are kept unchanged, up to this limit', () => {

@@ -21,6 +21,7 @@ function limiter() {
   const policies = setFrom({
     'tier#anonymous': { by: 'ip', policies: [policy({ limit: 3 })] },
     'tier#free': { policies: [policy({ limit: 2 })] },
+    'route#GET /reports': { cost: { query: 'rows', max: 3 } },
     settings: { identity: ['api-key'], defaultTier: 'free' },
   })
   const acme: Client = { id: 'acme', tier: 'free', overrides: {}, disabled: false }
@@ -76,6 +77,54 @@ test('behind a load balancer the entry counts that it has added, and none that c
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 429])
   expect(answers[3]).toMatchObject({ headers: PROBLEM, body: expect.stringContaining('over-limit') })
   expect((await handler(event('203.0.113.8'))).statusCode).toBe(200)
+})
+
+describe('behind a load balancer, whose query is not decoded, a report costs its rows', () => {
+  const SINGLE = (query: object) => ({
+    headers: { 'x-forwarded-for': '203.0.113.7' },
+    queryStringParameters: query,
+  })
+  const MULTI = (query: object) => ({
+    multiValueHeaders: { 'x-forwarded-for': ['10.0.0.1', '10.0.0.2, 203.0.113.7'] },
+    multiValueQueryStringParameters: query,
+  })
+  const remaining = async (event: object) => {
+    const answer = await behindLoadBalancer(limiter())({
+      httpMethod: 'GET',
+      path: '/reports',
+      ...event,
+    } as unknown as ALBEvent)
+    return answer.headers?.['X-RateLimit-Remaining'] ?? answer.multiValueHeaders?.['X-RateLimit-Remaining']?.[0]
+  }
+
+  it.each<[string, object, string]>([
+    ['1', SINGLE({ rows: '1' }), '2'],
+    ['2, encoded', SINGLE({ '%72ows': '%32' }), '1'],
+    ['2 beside other parameters', SINGLE({ 'a%20b': '%zz', c: '', rows: '2' }), '1'],
+    ['the most in brackets', SINGLE({ '%5Brows%5D': '1' }), '0'],
+    ['the most behind a question mark', SINGLE({ '?rows': '1' }), '0'],
+    ['the most in two spellings', SINGLE({ rows: '1', '%72ows': '1' }), '0'],
+    ['2 with lists', MULTI({ rows: ['2'] }), '1'],
+    ['the most for two values', MULTI({ rows: ['1', '2'] }), '0'],
+    ['1 for a prototype', MULTI({ __proto__: null, constructor: ['1'], rows: ['1'] }), '2'],
+  ])('%s', async (_, event, left) => expect(await remaining(event)).toBe(left))
+
+  it('with lists, the key and the address count, and the answer has lists', async () => {
+    const handler = behindLoadBalancer(limiter())
+    const event = (address: string, key?: string) =>
+      ({
+        httpMethod: 'GET',
+        path: '/hello',
+        multiValueHeaders: { 'x-forwarded-for': [address], ...(key && { 'x-api-key': [key] }) },
+      }) as unknown as ALBEvent
+    const anonymous = await times(4, () => handler(event('203.0.113.7')))
+    expect(anonymous.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 429])
+    expect(anonymous[3]!.headers).toBeUndefined()
+    expect(anonymous[3]!.multiValueHeaders).toMatchObject({ 'Content-Type': ['application/problem+json'] })
+    expect((await handler(event('203.0.113.8'))).statusCode).toBe(200)
+    const known = await times(3, () => handler(event('203.0.113.7', 'a key')))
+    expect(known.map(({ statusCode }) => statusCode)).toEqual([200, 200, 429])
+  })
 })
 
 test('an authorizer of AppSync says yes or no, is never cached, and tells resolvers', async () => {
