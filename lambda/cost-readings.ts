@@ -37,7 +37,7 @@ export function queryReadings({ path, query }: CostFacts, name: string): Reading
     if (found.length > 1 || found[0] !== own) return 'ambiguous'
     isHidden ||= HIDING.test(text)
     if (!text.includes('%')) break
-    text = decodeWhole(text.replace(/%u00([0-9a-f]{2})/gi, '%$1')) // as ASP.NET's HttpUtility does
+    text = decodeWhole(text.replace(/%u00([0-9a-f]{2})/gi, '%$1')) // as .NET's HttpUtility does
   }
   return isHidden ? [value, undefined] : [value]
 }
@@ -66,28 +66,33 @@ export function lengthReadings(facts: CostFacts): Readings {
   return length === '0' ? ['1'] : headerReadings(facts, 'content-length') // no bytes are few, not all
 }
 
+/** More parts than names of parameters have: such a name was made on purpose. */
+const MAX_PARTS = 10
+
 /**
- * Whether some backend may take a name for this one: by its letters and digits alone, in any case, with any index. So
- * `Rows`, `[rows]`, `rows[]`, `rows.x` and `rows\0x` may be `rows`, and `page_size` may be `page[size]`. So may `page`,
- * which replaces it.
+ * Whether some backend may take a name for this one: by its letters and digits alone, in any case, with any index and
+ * prefix. So `Rows`, `[rows]`, `rows[]`, `rows.x`, `x.rows` and `rows\0x` may be `rows`, and `page_size` may be
+ * `page[size]`. So may `page`, which replaces it.
  */
 function mayBe(written: string, name: string): boolean {
   const wanted = partsOf(name)
   return [written, written.split('\0', 1)[0]!].map(partsOf).some((parts) => {
-    return parts.includes(wanted.at(-1)!) || (parts.length > 1 && wanted.includes(parts.at(-1)!))
+    if (parts.length > MAX_PARTS || wanted.length === 0) return true
+    const whole = parts.join('')
+    const runs = parts.flatMap((_, from) => beginsOf(parts.slice(from)))
+    return runs.includes(wanted.join('')) || beginsOf(wanted).includes(whole)
   })
 }
 
-/** What a name begins with, up to each of its parts: `['', 'PAGE', 'PAGESIZE']` of `page[size]`. */
-function partsOf(name: string): string[] {
-  const begins = ['']
-  for (const part of name
+/** What a list of parts begins with: `['PAGE', 'PAGESIZE']`. */
+const beginsOf = (parts: readonly string[]): string[] => parts.map((_, i) => parts.slice(0, i + 1).join(''))
+
+/** The parts of a name, each in upper case: `['PAGE', 'SIZE']` of `page[size]`. */
+const partsOf = (name: string): string[] =>
+  name
     .normalize('NFKC')
-    .toLowerCase()
+    .toLowerCase() // of the Kelvin sign, whose upper case is itself
     .toUpperCase()
-    .split(/[[\].]/)) {
-    const plain = part.replace(/[^\p{L}\p{N}]/gu, '')
-    if (plain !== '') begins.push(begins.at(-1)! + plain)
-  }
-  return begins
-}
+    .split(/[[\].]/)
+    .map((part) => part.replace(/[^\p{L}\p{N}]/gu, ''))
+    .filter((part) => part !== '')

@@ -54,6 +54,8 @@ export type CostProp =
   | ({
       readonly default?: number
       readonly max: number
+      /** Of a value without a number above 0, such as `all`, and of a body of unknown length. @default `max` */
+      readonly unbounded?: number
       readonly divide?: number
       readonly roundUp?: boolean
     } & (

@@ -37,7 +37,7 @@ export interface TieredRequest extends Caller {
    * @default none
    */
   readonly headers?: NamedValues
-  /** The parameters of the query. @default none */
+  /** The parameters of the query, decoded. @default none */
   readonly query?: NamedValues
   /** The API and the stage for which tiers, routes and settings may hold apart. @default those of no API */
   readonly apiId?: string

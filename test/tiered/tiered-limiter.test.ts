@@ -20,6 +20,7 @@ const POLICIES = [
 const ITEMS: Readonly<Record<string, unknown>>[] = [
   { pk: 'policy-set', sk: 'tier#anonymous', by: 'ip', policies: [{ name: 'per-hour', limit: 2, window: '1h' }] },
   { pk: 'policy-set', sk: 'tier#free', policies: POLICIES },
+  { pk: 'policy-set', sk: 'route#GET /reports', cost: { query: 'rows', max: 2 } },
   { pk: 'policy-set', sk: 'settings', identity: ['api-key', { source: 'ip' }], defaultTier: 'free' },
   { pk: 'policy-set', sk: 'block#ip#198.51.100.9/32'.replace('/32', '') },
   { pk: `client#${hashApiKey('a key')}`, sk: 'client', id: 'acme', tier: 'free' },
@@ -75,6 +76,19 @@ describe.each(ENGINES)('on %s', (engine) => {
       'X-RateLimit-Reason': 'over-limit',
     })
     expect(JSON.parse(denied.body!)).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'tokens' })
+  })
+
+  test('a request of which more was sent than is read costs the most that its route says', async () => {
+    const costOf = async (n: number, more: Partial<TieredRequest>) => {
+      const report = { method: 'GET', path: '/reports', address: `192.0.2.${n}` }
+      return (await limiter.decide({ ...report, ...more })).context.cost
+    }
+    const long = 'x'.repeat(33_000)
+    expect(await costOf(1, { query: { q: 'x'.repeat(30_000), rows: '1' } })).toBe(1)
+    expect(await costOf(2, { query: { q: long, rows: '1' } })).toBe(2)
+    expect(await costOf(3, { query: { rows: '1', q: [long] } })).toBe(2)
+    expect(await costOf(4, { path: '/reports;rows=9', query: { rows: '1' } })).toBe(2)
+    expect(await costOf(5, { headers: { accept: long } })).toBe(2)
   })
 
   test('counts what the authorizer has counted of the same caller, and the other way round', async () => {

@@ -48,7 +48,7 @@ function notesOfSide({ rules, unknownCosts, unknownDurations, preparer, tally }:
     )
   if (unknownCosts > 0)
     notes.push(
-      `${title}: the cost of ${counted(unknownCosts, 'request')} depends on a header, a claim or a query that the log does not have: they take what the log says that they took, or else the default`,
+      `${title}: the cost of ${counted(unknownCosts, 'request')} depends on a header, a claim or a query that the log does not have: they take what the log says that they took, or else what a request without the value costs`,
     )
   if (unknownDurations > 0)
     notes.push(
