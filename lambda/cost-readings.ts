@@ -11,7 +11,10 @@ export interface CostFacts
 /** What backends may read as a value: `undefined` where they read none, and `ambiguous` for values that differ. */
 export type Readings = readonly (string | undefined)[] | 'ambiguous'
 
-/** Express (qs), Koa (`node:querystring`) and PHP read so many parameters and ignore the others. */
+/**
+ * Express (qs), Koa (`node:querystring`) and PHP read so many parameters and ignore the others. An event may have the
+ * values of one in a list with commas.
+ */
 const MAX_PARAMETERS = 1000
 
 /** Where a parameter may begin: at a `;` in Rack 2; and in Fastify 4, a `;` or `#` of the path begins the query. */
@@ -30,21 +33,25 @@ export function queryReadings({ path, query }: CostFacts, name: string): Reading
   const value = query.get(name)
   const own = value === undefined ? undefined : `${name}=${value}`
   let text = `${path}?${[...query].map((pair) => pair.join('=')).join('&')}`
-  let isHidden = text.split(/[&;?#,]/, MAX_PARAMETERS + 2).length > MAX_PARAMETERS + 1
+  let isHidden = false
+  const isLike = namesLike(name)
   for (let decoded = 0; decoded <= 2; decoded++) {
+    if (text.split(/[&;?#,]/, MAX_PARAMETERS + 2).length > MAX_PARAMETERS + 1) return 'ambiguous'
     const [, ...parameters] = text.split(SEPARATOR)
-    const found = parameters.filter((one) => mayBe(one.split('=', 1)[0]!, name))
+    const found = parameters.filter((one) => isLike(one.split('=', 1)[0]!))
     if (found.length > 1 || found[0] !== own) return 'ambiguous'
     isHidden ||= HIDING.test(text)
-    if (!text.includes('%')) break
+    const before = text
     text = decodeWhole(text.replace(/%u00([0-9a-f]{2})/gi, '%$1')) // as .NET's HttpUtility does
+    if (text === before) break
   }
   return isHidden ? [value, undefined] : [value]
 }
 
 /** The value of a header. CGI, WSGI and PHP take `x_rows` for `x-rows`. */
 export function headerReadings({ headers }: CostFacts, name: string): Readings {
-  const isAmbiguous = [...headers.keys()].some((other) => other !== name && mayBe(other, name))
+  const isLike = namesLike(name)
+  const isAmbiguous = [...headers.keys()].some((other) => other !== name && isLike(other))
   return isAmbiguous ? 'ambiguous' : [headers.get(name)]
 }
 
@@ -66,33 +73,23 @@ export function lengthReadings(facts: CostFacts): Readings {
   return length === '0' ? ['1'] : headerReadings(facts, 'content-length') // no bytes are few, not all
 }
 
-/** More parts than names of parameters have: such a name was made on purpose. */
-const MAX_PARTS = 10
-
 /**
- * Whether some backend may take a name for this one: by its letters and digits alone, in any case, with any index and
- * prefix. So `Rows`, `[rows]`, `rows[]`, `rows.x`, `x.rows` and `rows\0x` may be `rows`, and `page_size` may be
+ * Tells whether some backend may take a name for this one: by its letters and digits alone, in any case, with any index
+ * and prefix. So `Rows`, `[rows]`, `rows[]`, `rows.x`, `x.rows` and `rows\0x` may be `rows`, and `page_size` may be
  * `page[size]`. So may `page`, which replaces it.
  */
-function mayBe(written: string, name: string): boolean {
-  const wanted = partsOf(name)
-  return [written, written.split('\0', 1)[0]!].map(partsOf).some((parts) => {
-    if (parts.length > MAX_PARTS || wanted.length === 0) return true
-    const whole = parts.join('')
-    const runs = parts.flatMap((_, from) => beginsOf(parts.slice(from)))
-    return runs.includes(wanted.join('')) || beginsOf(wanted).includes(whole)
-  })
+function namesLike(name: string): (written: string) => boolean {
+  const parts = plain(name).split('.').slice(1, -1)
+  const whole = parts.join('')
+  const begins = new Set(parts.map((_, i) => parts.slice(0, i + 1).join('')))
+  const inside = new RegExp(`\\.${[...whole].join('\\.?')}\\.`)
+  const isLike = (text: string) => whole === '' || inside.test(text) || begins.has(text.replaceAll('.', ''))
+  return (written) => isLike(plain(written)) || (written.includes('\0') && isLike(plain(written.split('\0', 1)[0]!)))
 }
 
-/** What a list of parts begins with: `['PAGE', 'PAGESIZE']`. */
-const beginsOf = (parts: readonly string[]): string[] => parts.map((_, i) => parts.slice(0, i + 1).join(''))
-
-/** The parts of a name, each in upper case: `['PAGE', 'SIZE']` of `page[size]`. */
-const partsOf = (name: string): string[] =>
-  name
-    .normalize('NFKC')
-    .toLowerCase() // of the Kelvin sign, whose upper case is itself
-    .toUpperCase()
-    .split(/[[\].]/)
-    .map((part) => part.replace(/[^\p{L}\p{N}]/gu, ''))
-    .filter((part) => part !== '')
+/** A name's letters and digits in upper case, its parts between dots: `.PAGE.SIZE.` of `page[size]`. */
+const plain = (name: string): string =>
+  `.${name.normalize('NFKC').toUpperCase()}.`
+    .replace(/[[\]]/g, '.')
+    .replace(/[^\p{L}\p{N}.]/gu, '')
+    .replace(/\.+/g, '.')

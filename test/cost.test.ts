@@ -48,7 +48,10 @@ describe('a cost by a value of the request', () => {
     ['is the most for an index behind a dot', query(['rows.x', '1']), 1000],
     ['is the most for a prefix, as ASP.NET binds it', query(['filter.rows', '1']), 1000],
     ['is the most for a prefix with an index', query(['filter[rows][0]', '1']), 1000],
-    ['is the most for a name of parts without end', query([`x${'.x'.repeat(16_000)}`, '1'], ['rows', '5']), 1000],
+    ['is not changed by a name of parts without end', query([`x${'.x'.repeat(16_000)}`, '1'], ['rows', '5']), 5],
+    ['is the most for fullwidth letters', query(['ｒows', '1']), 1000],
+    ['is the most for a name that has it in the middle', query(['a.b[ro.ws].c', '1']), 1000],
+    ['is not changed by a name that goes on', query(['arrows', '9'], ['rowspan', '9'], ['rows', '5']), 5],
     ['is the most for a name that ends at a NUL', query(['rows\0x', '1']), 1000],
     ['is the most for a NUL within a name', query(['ro\0ws', '1']), 1000],
     ['is the most for a name behind a semicolon', query(['x', '1;rows=1']), 1000],
@@ -61,7 +64,8 @@ describe('a cost by a value of the request', () => {
     ['is the default if the path has another parameter that begins the query', withRows({ path: '/a;x' }, '5'), 10],
     ['is the value if that is dearer', withRows({ path: '/a;x' }, '25'), 25],
     ['is the default if a fragment may end the query before', query(['x', '#'], ['rows', '5']), 10],
-    ['is the default behind a thousand parameters', query(...many(1000), ['rows', '5']), 10],
+    ['is the most behind a thousand parameters', query(...many(1000), ['rows', '5']), 1000],
+    ['is the most behind a thousand values', query(['x', ','.repeat(999)], ['rows', '5']), 1000],
     ['is the value as the thousandth parameter', query(...many(999), ['rows', '5']), 5],
     ['is the most for a name behind a thousand parameters', query(...many(1000), ['rows[]', '5']), 1000],
     ['is the most where the query was cut', { ...query(['rows', '5']), isCut: true }, 1000],
@@ -80,6 +84,9 @@ describe('a cost by a value of the request', () => {
     expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: null } })).toBe(1)
     expect(costFor({ claim: 'toString', max: 100 }, { claims: {} })).toBe(1)
   })
+
+  it('is the most for a Kelvin sign, which is a k to who ignores case', () =>
+    expect(costFor({ query: 'kb', max: 100 }, query(['\u212Ab', '7']))).toBe(100))
 
   it('with brackets is not changed by its neighbours, and is the most where something may replace it', () => {
     const size = { query: 'page[size]', max: 100 }

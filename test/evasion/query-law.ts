@@ -106,6 +106,7 @@ export const targets = (count: number): readonly string[] => [
   '/reports?rows=25',
   '/reports?page[size]=25&page[number]=2',
   '/reports;rows=900',
+  '/reports#rows=900',
   '/reports;x=1?rows=1',
   '/reports?x=1;rows=900',
   '/reports?page[size]=1&page%00x',
