@@ -7,6 +7,7 @@ import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
 import { BackendCalls } from './backend-calls'
 import type { Decided } from './decided'
+import { foreignHost } from './guard'
 import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from './incoming-request'
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
 import { ownAnswer } from './own-answers'
@@ -36,14 +37,15 @@ export interface GatewayOptions {
   readonly clock?: Clock
   /** Pages beside the API. @default none */
   readonly pages?: LocalPages
-  /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
+  /** Names other than this machine's by which it may be asked. @default none */
   readonly allowHosts?: readonly string[]
 }
 
 /**
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
- * `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its own: neither
+ * Every request must name this machine, or a name of `allowHosts`: the backend gets another `Host`, and could not check
+ * the client's. `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its own: neither
  * authorized nor counted nor logged, and for this machine alone, as its pages are. An `OPTIONS` method that the API
  * names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a
  * mock.
@@ -80,7 +82,7 @@ async function serve(
   options: GatewayOptions,
   records: Records,
 ): Promise<void> {
-  const { api, pages, clock = Date.now } = options
+  const { api, pages, clock = Date.now, allowHosts = [] } = options
   const unrouted = toUnroutedRequest(incoming, clock)
   const { path, receivedAt } = unrouted
   const headers = api.identify(unrouted)
@@ -89,6 +91,8 @@ async function serve(
     send(response, { ...made, headers: { ...made.headers, ...headers } })
   }
 
+  const foreign = foreignHost(incoming, allowHosts)
+  if (foreign) return answer(jsonResponse(foreign.statusCode, { message: foreign.message }))
   const own = answerOf(incoming, unrouted, options, records)
   if (own !== undefined) return answer(own)
   if (pages?.serve(incoming, response, path)) return
@@ -174,8 +178,7 @@ function answerOf(
 }
 
 const NO_WEBSOCKETS = jsonResponse(501, {
-  message:
-    'this API is none of WebSockets: start another gateway with --api websocket, or connect to the backend itself',
+  message: 'this is not a WebSocket API: start another gateway with --api websocket, or connect to the backend itself',
 })
 
 /** The answer of the mock integration of a CORS `OPTIONS` method, which has no authorizer. */

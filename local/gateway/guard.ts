@@ -6,31 +6,46 @@ export interface Refusal {
   readonly message: string
 }
 
+/** As much of a request as says by which name, and from where, it was asked for. */
+type Asked = Pick<IncomingMessage, 'method' | 'headers' | 'socket' | 'url'>
+
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 /** Values of `Sec-Fetch-Site` that say that no other site has sent it: `same-site` is another port of this machine. */
 const OWN = ['same-origin', 'none']
 
 /**
- * Refuses what a page on the web could have a browser send. The name that the browser was told must be this machine's,
- * so that no other name that leads here (DNS rebinding) is answered; a foreign origin is refused; and what changes
- * something must be JSON, which no form can send and which no other origin may send without asking first.
+ * Refuses every name that is neither this machine's nor allowed, and so DNS rebinding: a page whose own name leads here
+ * has the browser send that name.
  *
  * @param allowed further names, for a port that is forwarded: `host` or `host:port`.
+ * @returns `undefined` where the request may be answered.
+ */
+export function foreignHost(incoming: Asked, allowed: readonly string[]): Refusal | undefined {
+  const host = hostOf(incoming)
+  const { localPort } = incoming.socket
+  if (isAmong(allowed, host) || isOwnName(host, localPort)) return undefined
+  return forbidden(
+    `the host ${JSON.stringify(host)} is not this gateway's: use localhost:${localPort}, or start with --allow-host for a forwarded port`,
+  )
+}
+
+/**
+ * Refuses what a page on the web could have a browser send: a foreign host or origin is refused, and what changes
+ * something must be JSON, which no form can send and which no other origin may send without asking first.
+ *
+ * @param allowed as for `foreignHost`.
  * @param isPage whether it is a page, which a link on any site may open.
  * @returns `undefined` where the request may be answered.
  * @see https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
  */
-export function refusalOf(
-  { method, headers, socket }: Pick<IncomingMessage, 'method' | 'headers' | 'socket'>,
-  allowed: readonly string[],
-  isPage: boolean,
-): Refusal | undefined {
-  const host = hostOf(headers)
-  const isAllowed = isAmong(allowed, host)
-  if (!isAllowed && !isOwnName(host, socket.localPort)) return foreignHost(host)
+export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: boolean): Refusal | undefined {
+  const foreign = foreignHost(incoming, allowed)
+  if (foreign) return foreign
+  const { method, headers } = incoming
+  const host = hostOf(incoming)
   const { origin } = headers
-  if (origin !== undefined && !originsOf(host, isAllowed).includes(origin.toLowerCase()))
+  if (origin !== undefined && !originsOf(host, isAmong(allowed, host)).includes(origin.toLowerCase()))
     return forbidden(`the origin ${JSON.stringify(origin)} is another: only this gateway's own page may ask`)
   if (isPage && isPageVisit(method, headers)) return undefined
   const site = headers['sec-fetch-site']
@@ -49,16 +64,13 @@ export function refusalOf(
  * Refuses what any page could have a browser send to DynamoDB, which only programs ask: browsers say `Origin` or
  * `Sec-Fetch-Site` with each such request, and programs say neither.
  *
- * @param allowed as for `refusalOf`.
+ * @param allowed as for `foreignHost`.
  * @returns why it is refused; `undefined` where it may be answered.
  */
-export function engineRefusalOf(
-  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
-  allowed: readonly string[],
-): string | undefined {
-  const host = hostOf(headers)
-  if (!isAmong(allowed, host) && !isOwnName(host, socket.localPort)) return foreignHost(host).message
-  const { origin, 'sec-fetch-site': site } = headers
+export function engineRefusalOf(incoming: Asked, allowed: readonly string[]): string | undefined {
+  const foreign = foreignHost(incoming, allowed)
+  if (foreign) return foreign.message
+  const { origin, 'sec-fetch-site': site } = incoming.headers
   const said = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
   return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may ask this DynamoDB`
 }
@@ -67,15 +79,12 @@ export function engineRefusalOf(
 const isPageVisit = (method: string | undefined, headers: IncomingMessage['headers']): boolean =>
   method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 
-const hostOf = ({ host = '' }: IncomingMessage['headers']): string => host.toLowerCase()
+/** The name in an absolute target counts, and else `Host` (RFC 9112 §3.2.2). */
+const hostOf = ({ url = '', headers: { host = '' } }: Asked): string =>
+  (/^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1] ?? host).toLowerCase()
 
 const isAmong = (allowed: readonly string[], host: string): boolean =>
   allowed.some((one) => host === one.toLowerCase() || withoutPort(host) === one.toLowerCase())
-
-const foreignHost = (host: string): Refusal =>
-  forbidden(
-    `the host ${JSON.stringify(host)} is not this machine's: use localhost, or start with --allow-host for a forwarded port`,
-  )
 
 const isOwnName = (host: string, port: number | undefined): boolean =>
   LOOPBACK.some((name) => host === `${name}:${port}` || (port === 80 && host === name))

@@ -6,7 +6,7 @@ import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { reasonOf, StartError } from '../start-error'
 import { jsonResponse } from './api'
 import type { Backend, Exchange } from './backend'
-import { CONTEXT_HEADER, contextHeaders, withoutHopByHop } from './proxy-headers'
+import { clientHeaders, contextHeaders, withoutHopByHop } from './proxy-headers'
 import { askForBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
 
 /** As long as the wrapper of `sluice/backend` waits at most. */
@@ -58,14 +58,11 @@ export function backendUrl(text: string): URL {
 
 function open(url: URL, { incoming, request, context }: Exchange): ClientRequest {
   const { method, path, rawQuery } = request
-  const own = withoutHopByHop(request.headers, incoming.headers.connection).filter(
-    ([name]) => !CONTEXT_HEADER.test(name) && !/^(host|expect|content-length)$/i.test(name),
-  )
   // A server that may keep the connection does not close it while the body still comes.
   const headers = [
     ['Host', url.host],
     ['Connection', 'keep-alive'],
-    ...own,
+    ...clientHeaders(request.headers, incoming.headers.connection),
     ...contextHeaders(context),
     ...framing(incoming),
   ]

@@ -13,8 +13,17 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ])
 
-/** What API Gateway has added, which a client cannot have dropped. */
+/** What API Gateway has added, which a client can neither have dropped nor send in another spelling. */
 const ADDED = /^x-(forwarded|amzn)-/
+
+/** What a proxy says itself: the decision, the server's name, and where the body ends. */
+const REPLACED = /^(x-sluice-.*|host|expect|content-length)$/
+
+/**
+ * A name as servers read it that hand headers on as variables, such as CGI and WSGI: `X-Sluice-Tier` and
+ * `x_sluice_tier` are both `HTTP_X_SLUICE_TIER`, and some fold every character that is neither a letter nor a digit.
+ */
+const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
 /**
  * The headers that are meant for whoever is at the other end.
@@ -22,13 +31,17 @@ const ADDED = /^x-(forwarded|amzn)-/
  * @param connection the value of `Connection`, which names more headers of the connection alone.
  */
 export function withoutHopByHop(headers: readonly Header[], connection = ''): Header[] {
-  const named = connection.split(',').map((option) => option.trim().toLowerCase())
+  const named = connection.split(',').map((option) => folded(option.trim()))
   const dropped = new Set([...HOP_BY_HOP, ...named.filter((name) => !ADDED.test(name))])
-  return headers.filter(([name]) => !dropped.has(name.toLowerCase()))
+  return headers.filter(([name]) => !dropped.has(folded(name)))
 }
 
-/** A name that only the gateway may send to the backend. */
-export const CONTEXT_HEADER = /^x-sluice-/i
+/** The client's headers that a server gets: none that it could take for one of the gateway's. */
+export const clientHeaders = (headers: readonly Header[], connection?: string): Header[] =>
+  withoutHopByHop(headers, connection).filter(([name]) => {
+    const read = folded(name)
+    return !REPLACED.test(read) && !(ADDED.test(read) && read !== name.toLowerCase())
+  })
 
 /** The authorizer's context as headers of the request to the backend: `retryAfter` is `X-Sluice-Retry-After`. */
 export function contextHeaders(context: Readonly<Record<string, unknown>>): Header[] {

@@ -7,6 +7,7 @@ import { failureType, type GatewayError, isUnauthorized, jsonResponse } from '..
 import { type Authorize, AuthorizerError } from '../gateway/authorizer'
 import { BackendCalls } from '../gateway/backend-calls'
 import type { Decided } from '../gateway/decided'
+import { foreignHost } from '../gateway/guard'
 import { toUnroutedRequest, type UnroutedRequest } from '../gateway/incoming-request'
 import { type LoopbackServer, listenOnLoopback } from '../gateway/loopback-server'
 import { parsePolicyAnswer, permits } from '../gateway/policy-answer'
@@ -46,7 +47,7 @@ export interface WebSocketGatewayOptions {
   readonly clock?: Clock
   /** What `GET /_local/gateway` answers. @default nothing */
   readonly about?: object
-  /** Names other than this machine's by which the gateway's own answers may be asked for. @default none */
+  /** Names other than this machine's by which it may be asked. @default none */
   readonly allowHosts?: readonly string[]
 }
 
@@ -84,6 +85,8 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       const body = JSON.stringify({ message, connectionId: connection.id, requestId: request.id })
       refuseUpgrade(socket, status, body)
     }
+    const foreign = foreignHost(incoming, allowHosts)
+    if (foreign) return refuse(foreign.statusCode, foreign.message)
     if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
     if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
     const decision = await decide(request, connection, options)
@@ -172,6 +175,8 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
   }
 
   const listener = (incoming: IncomingMessage, response: ServerResponse) => {
+    const foreign = foreignHost(incoming, allowHosts)
+    if (foreign) return send(response, jsonResponse(foreign.statusCode, { message: foreign.message }))
     const work = answerConnections(incoming, response, open, { calls, denials, accessLog, about, allowHosts })
     work.catch((error: unknown) => {
       options.log(`gateway: ${error}\n`)

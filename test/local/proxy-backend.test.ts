@@ -30,11 +30,12 @@ interface Setup {
   readonly routes?: readonly Route[]
   /** Of the backend, with its path. */
   readonly url?: string
+  readonly allowHosts?: readonly string[]
 }
 
 /** A gateway before a server. */
 async function open(server: Pick<OwnServer, 'url' | 'close'>, { authorize = allowing, ...setup }: Setup = {}) {
-  const { api = restApi, routes = CATCH_ALL, url = server.url } = setup
+  const { api = restApi, routes = CATCH_ALL, url = server.url, allowHosts = [] } = setup
   const logged: string[] = []
   const decided: Decided[] = []
   servers.push(server)
@@ -46,6 +47,7 @@ async function open(server: Pick<OwnServer, 'url' | 'close'>, { authorize = allo
     port: 0,
     log: (text) => logged.push(text),
     decided: (one) => decided.push(one),
+    allowHosts,
   })
   gateways.push(gateway)
   return { url: `http://127.0.0.1:${gateway.port}`, port: gateway.port, logged, decided }
@@ -70,7 +72,7 @@ describe.each([restApi, httpApi])('a request that the authorizer denies never re
     }
     const answer = await raw(
       port,
-      `POST http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
+      `POST http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: localhost:${port}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 (?!100)/) // it ends the connection, and asks for no body
     expect(server.seen).toEqual([])
@@ -87,6 +89,55 @@ describe.each([restApi, httpApi])('a request that the authorizer denies never re
   })
 })
 
+describe.each([restApi, httpApi])('a request under a name that is not allowed reaches nobody: $name', (api) => {
+  const refused = async (port: number, target: string, host: string | undefined) => {
+    const head = [`POST ${target} HTTP/1.1`, ...(host === undefined ? [] : [`Host: ${host}`]), 'Connection: close']
+    const answer = await raw(port, [...head, 'Content-Length: 2', '', 'ok'].join('\r\n'))
+    return answer.startsWith('HTTP/1.1 200 ') ? `${host} at ${target} passed` : undefined
+  }
+
+  test('a page whose name leads here (DNS rebinding), in any spelling of the name or the target', async () => {
+    const server = await ownServer()
+    const asked = jest.fn(allowing)
+    const { port } = await open(server, { api, authorize: asked, allowHosts: ['box.example'] })
+    const hosts = [
+      `evil.example:${port}`,
+      'evil.example',
+      `localhost.evil.example:${port}`,
+      `localhost:${port}.evil.example`,
+      `evil.example@localhost:${port}`,
+      `localhost:${port}@evil.example:${port}`,
+      `localhost.:${port}`,
+      'localhost',
+      'localhost:1',
+      `127.1:${port}`,
+      `0.0.0.0:${port}`,
+      `[::]:${port}`,
+      `evil.box.example:${port}`,
+      new URL(server.url).host, // the server's own, which the gateway sets
+      '',
+      undefined,
+    ]
+    for (const host of hosts)
+      for (const target of ['/', '/_local/../a', '//localhost/'])
+        expect(await refused(port, target, host)).toBeUndefined()
+    const own = `localhost:${port}`
+    for (const target of [`http://evil.example:${port}/`, `http://${own}@evil.example/`, `HTTP://evil.example?${own}`])
+      expect(await refused(port, target, own)).toBeUndefined()
+    expect([server.seen, asked.mock.calls]).toEqual([[], []])
+  })
+
+  test('this machine’s names and those of --allow-host do', async () => {
+    const server = await ownServer()
+    const { port } = await open(server, { api, allowHosts: ['box.example', 'two.example:8443'] })
+    const hosts = [`LOCALHOST:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]
+    for (const host of [...hosts, 'box.example', `Box.example:${port}`, 'two.example:8443'])
+      expect(await refused(port, '/', host)).toBe(`${host} at / passed`)
+    expect(await refused(port, '/', 'two.example')).toBeUndefined()
+    expect(new Set(server.seen.map(({ headers }) => headers.host))).toEqual(new Set([new URL(server.url).host]))
+  })
+})
+
 describe('an allowed request reaches the backend as it was sent', () => {
   test.each([
     ['GET', '/a/b?x=1&x=2'],
@@ -98,7 +149,7 @@ describe('an allowed request reaches the backend as it was sent', () => {
   ])('%s %s', async (method, path) => {
     const server = await ownServer()
     const { port } = await open(server)
-    const answer = await raw(port, `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const answer = await raw(port, `${method} ${path} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n/)
     expect(server.seen.map(({ method, url }) => [method, url])).toEqual([[method, path]])
   })
@@ -106,7 +157,8 @@ describe('an allowed request reaches the backend as it was sent', () => {
   test('an absolute form is sent as its path', async () => {
     const server = await ownServer()
     const { port } = await open(server)
-    await raw(port, 'GET http://elsewhere.example/a?b HTTP/1.1\r\nHost: elsewhere.example\r\nConnection: close\r\n\r\n')
+    const target = `http://localhost:${port}/a?b`
+    await raw(port, `GET ${target} HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
     expect(server.seen[0]).toMatchObject({ url: '/a?b', headers: { host: `127.0.0.1:${server.port}` } })
   })
 
@@ -123,7 +175,7 @@ describe('an allowed request reaches the backend as it was sent', () => {
     await raw(
       port,
       [
-        'POST /a HTTP/1.1\r\nHost: x\r\nX-Two: a\r\nx-two: b\r\nCookie: a=1\r\nX-Hop: 1\r\nTE: trailers\r\nKeep-Alive: 5',
+        `POST /a HTTP/1.1\r\nHost: localhost:${port}\r\nX-Two: a\r\nx-two: b\r\nCookie: a=1\r\nX-Hop: 1\r\nTE: trailers\r\nKeep-Alive: 5`,
         'Proxy-Authorization: secret\r\nX-Forwarded-For: 203.0.113.9\r\nX-Sluice-Tier: enterprise',
         'Connection: close, X-Hop, x-forwarded-for\r\nContent-Length: 2\r\n\r\nok',
       ].join('\r\n'),
@@ -150,6 +202,25 @@ describe('an allowed request reaches the backend as it was sent', () => {
     expect(told.map(([name]) => name)).not.toContain('x-sluice-anything')
   })
 
+  test('whatever a client sends, a server that reads `_` or any other character as `-` finds what the gateway set', async () => {
+    const server = await ownServer()
+    const { port } = await open(server)
+    const spellings = ['X_Sluice_Tier', 'x-sluice_tier', 'X.SLUICE.TIER', 'X_Sluice-Reservation', "X'Sluice~Anything"]
+    const own = ['X_Forwarded_For', 'X-Forwarded_For', 'X_Forwarded_Proto', 'X_Forwarded_Port', 'X_Amzn_Trace_Id']
+    const framing = ['Content_Length', 'Transfer_Encoding', 'Proxy_Authorization', 'Keep.Alive', 'Expect_', 'X_Hop']
+    const sent = [...spellings, ...own, ...framing, 'X_Own', 'X_Forwarded_Host'].map((name) => `${name}: forged`)
+    const head = ['GET / HTTP/1.1', `Host: localhost:${port}`, 'Connection: close, X-Hop', ...sent]
+    await raw(port, [...head, '', ''].join('\r\n'))
+    const [{ rawHeaders }] = server.seen as [OwnServer['seen'][number]]
+    const variables = rawHeaders.flatMap((name, i) =>
+      i % 2 === 0 ? [[name.toUpperCase().replace(/[^A-Z0-9]/g, '_'), rawHeaders[i + 1]!] as const] : [],
+    )
+    const forged = variables.filter(([, value]) => value === 'forged').map(([name]) => name)
+    expect(forged).toEqual(['EXPECT_', 'X_OWN']) // nobody sets these
+    const tier = variables.filter(([name]) => name === 'X_SLUICE_TIER')
+    expect(tier).toEqual([['X_SLUICE_TIER', 'free']])
+  })
+
   test.each(['Content-Length', 'chunks'])('with a large body, told by %s', async (by) => {
     const server = await ownServer((incoming, response) => incoming.pipe(response))
     const { url } = await open(server)
@@ -164,7 +235,7 @@ describe('an allowed request reaches the backend as it was sent', () => {
     const server = await ownServer()
     const { port } = await open(server)
     for (const method of ['POST', 'GET', 'DELETE'])
-      await raw(port, `${method} / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      await raw(port, `${method} / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
     expect(server.seen.map(({ headers }) => [headers['content-length'], headers['transfer-encoding']])).toEqual([
       ['0', undefined],
       [undefined, undefined],
@@ -176,7 +247,9 @@ describe('an allowed request reaches the backend as it was sent', () => {
     const server = await ownServer()
     const { port } = await open(server)
     const socket = connect(port, '127.0.0.1')
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n`,
+    )
     const [first] = await once(socket, 'data')
     expect(String(first)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
     socket.write('body')
@@ -216,7 +289,7 @@ describe('what the backend answers reaches the client unchanged but for the docu
       response.writeHead(status, message, sent as never).end('\u0000\u00ff\u0001', 'utf8')
     })
     const { port } = await open(server)
-    const answer = await raw(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    const answer = await raw(port, `GET / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
     const [head, body] = answer.split('\r\n\r\n') as [string, string]
     const [line, ...headers] = head.split('\r\n')
     expect(line).toBe(`HTTP/1.1 ${status} ${message}`)
@@ -259,8 +332,11 @@ describe('what the backend answers reaches the client unchanged but for the docu
   test('many requests on one connection, each with its own answer', async () => {
     const server = await ownServer((incoming, response) => response.end(incoming.url))
     const { port } = await open(server)
-    const asked = ['/1', '/2', '/3'].map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
-    const answer = await raw(port, `${asked.join('')}GET /4 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const asked = ['/1', '/2', '/3'].map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)
+    const answer = await raw(
+      port,
+      `${asked.join('')}GET /4 HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`,
+    )
     expect(answer.match(/\r\n\/\d/g)?.map((path) => path.trim())).toEqual(['/1', '/2', '/3', '/4'])
   })
 })
@@ -330,7 +406,7 @@ describe('what API Gateway does not take', () => {
   test('a WebSocket is told where to go, and never reaches the backend', async () => {
     const server = await ownServer()
     const { port } = await open(server)
-    const upgrade = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+    const upgrade = `GET / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`
     const socket = connect(port, '127.0.0.1', () => socket.write(upgrade))
     const [answer] = await once(socket, 'data')
     expect(String(answer)).toMatch(/^HTTP\/1.1 501 [\s\S]*connect to the backend itself/)
@@ -342,14 +418,14 @@ describe('what API Gateway does not take', () => {
     const server = await ownServer()
     const { port } = await open(server)
     const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__'
-    expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\n${offer}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: localhost:${port}\r\n${offer}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
     expect(server.seen[0]!.headers).not.toHaveProperty('http2-settings')
   })
 
   test('CONNECT', async () => {
     const server = await ownServer()
     const { port } = await open(server)
-    const answer = await raw(port, `CONNECT 127.0.0.1:${server.port} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const answer = await raw(port, `CONNECT 127.0.0.1:${server.port} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1.1 405 /)
     expect(server.seen).toEqual([])
   })
@@ -359,7 +435,7 @@ describe('what API Gateway does not take', () => {
     const { port } = await open(server)
     const answer = await raw(
       port,
-      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n',
+      `POST / HTTP/1.1\r\nHost: localhost:${port}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n`,
     )
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(server.seen).toEqual([])

@@ -182,7 +182,7 @@ describe('a connection', () => {
       await closed
       return allowing(event)
     })
-    const handshake = ['GET / HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket']
+    const handshake = ['GET / HTTP/1.1', `Host: localhost:${port}`, 'Connection: Upgrade', 'Upgrade: websocket']
     const key = `Sec-WebSocket-Key: ${'A'.repeat(22)}==`
     client = openSocket(port, '127.0.0.1')
     client.write([...handshake, 'Sec-WebSocket-Version: 13', key, '', ''].join('\r\n'))
@@ -191,11 +191,28 @@ describe('a connection', () => {
     expect(types()).toEqual(['CONNECT', 'DISCONNECT'])
   })
 
+  test('under a name that is not this machine’s is refused before anything is asked, and so is a call to a connection', async () => {
+    const { port, asked, events } = await open()
+    const first = (text: string) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = openSocket(port, '127.0.0.1')
+        socket.write(text)
+        socket.once('data', (data) => resolve(String(data))).once('error', reject)
+      })
+    const host = `Host: evil.example:${port}\r\n`
+    const key = `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'A'.repeat(22)}==\r\n`
+    const answer = await first(`GET / HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: websocket\r\n${key}\r\n`)
+    expect([answer.slice(0, 13), asked, events]).toEqual(['HTTP/1.1 403 ', [], []])
+    expect(answer).toContain('--allow-host')
+    const call = await first(`DELETE /local/@connections/x HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)
+    expect(call.slice(0, 13)).toBe('HTTP/1.1 403 ') // and not 410
+  })
+
   test('that is no handshake is answered, and harms nobody', async () => {
     const { port, asked, events } = await open()
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = openSocket(port, '127.0.0.1')
-      socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      socket.write(`GET / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`)
       socket.once('data', (data) => resolve(String(data))).once('error', reject)
     })
     expect([answer.slice(0, 13), asked, events]).toEqual(['HTTP/1.1 400 ', [], []])
