@@ -1,4 +1,4 @@
-import { SluiceError, StoreUnavailableError } from '../limiter/errors'
+import { ConfigError, SluiceError, StoreUnavailableError } from '../limiter/errors'
 import { WriteConflictError } from '../provisioning/guarded-writes'
 import { titleOf } from './tiers/titles'
 
@@ -6,23 +6,34 @@ import { titleOf } from './tiers/titles'
 export const EXIT = { done: 0, mistake: 1, service: 2, gate: 3, interrupted: 130 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
+/** What ends a command, in one line or several. A line is not split, whatever names it contains. */
+abstract class CommandError extends Error {
+  readonly lines: readonly string[]
+
+  constructor(text: string | readonly string[]) {
+    const lines = typeof text === 'string' ? [text] : text
+    super(lines.join('\n'))
+    this.lines = lines
+  }
+}
+
 /** An error that the user can fix: printed without a stack, exit code 1. */
-export class UserError extends Error {
+export class UserError extends CommandError {
   override readonly name = 'UserError'
 }
 
 /** A failure of DynamoDB or CloudFormation: exit code 2. */
-export class ServiceError extends Error {
+export class ServiceError extends CommandError {
   override readonly name = 'ServiceError'
 }
 
 /** A condition of `--fail-if` holds: exit code 3. */
-export class GateError extends Error {
+export class GateError extends CommandError {
   override readonly name = 'GateError'
 }
 
 /** Ctrl-C while there was still something to do: exit code 130. */
-export class InterruptedError extends Error {
+export class InterruptedError extends CommandError {
   override readonly name = 'InterruptedError'
 }
 
@@ -37,6 +48,15 @@ const DENIED =
 
 /** The SDK's wrapper for thrown values that are not instances of its `Error`, such as errors of another realm. */
 const WRAPPER = /^AWS SDK error wrapper for (\w*Error: )?/
+
+/** The lines to print about an error. */
+export function linesOf(error: unknown): readonly string[] {
+  if (error instanceof CommandError) return error.lines
+  const { message } = failureOf(error)
+  if (error instanceof ConfigError && error.issues.length > 1)
+    return [message.split('\n', 1)[0]!, ...error.issues.map((one) => `  - ${one}`)]
+  return error instanceof Error && message === error.stack ? message.split('\n') : [message]
+}
 
 /** What to print about an error, and what to end with. A bug shows its stack, nothing else does. */
 export function failureOf(error: unknown): { readonly code: ExitCode; readonly message: string } {

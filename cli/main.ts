@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { Session } from './command'
-import { EXIT, failureOf } from './exit'
+import { EXIT, failureOf, linesOf } from './exit'
 import { buildProgram } from './program'
 import { type Io, processIo } from './terminal/io'
 
@@ -22,9 +22,8 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
   } catch (error) {
     // Commander has already printed the message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.mistake
-    const { code, message } = failureOf(error)
-    session.print.note(message)
-    return code
+    session.print.notes(linesOf(error))
+    return failureOf(error).code
   } finally {
     session.close()
   }

@@ -50,6 +50,7 @@ import { addTiersValidate } from './commands/tiers-validate'
 import { addTop } from './commands/top'
 import { addUsage } from './commands/usage'
 import { addWhois } from './commands/whois'
+import { printable } from './terminal/output'
 
 const GROUPS = [
   {
@@ -138,7 +139,7 @@ export function buildProgram(session: Session): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
-      writeErr: (text) => void stderr.write(text),
+      writeErr: (text) => void stderr.write(text.split('\n').map(printable).join('\n')),
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
       getOutHasColors: () => false,

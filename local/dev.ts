@@ -37,7 +37,7 @@ interface DevIo {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints a line for whoever watches. */
   line(text: string): void
-  /** Prints a problem. */
+  /** Prints a problem, which may have several lines. */
   note(text: string): void
   /** The user wants it to end. */
   readonly stop: AbortSignal
@@ -146,7 +146,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
 
   const gatewayUrl = `${options.api === 'websocket' ? 'ws' : 'http'}://localhost:${gateway.port}`
   io.line(`Sluice is listening on ${gatewayUrl}`)
-  io.line(welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }))
+  for (const text of welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }).split('\n')) io.line(text)
   if (isLoopback(engine.endpoint)) shutdown.add(watchTiers(text, options, { client, pool, io }))
   else io.line(`${options.tiers} is not watched, since that DynamoDB is not on this machine`)
 }

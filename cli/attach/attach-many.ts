@@ -142,7 +142,7 @@ function report({ print }: Session, options: ManyOptions, entries: readonly Entr
     `${failed.length + left.length} of ${counted(entries.length, 'API')} ${isDone ? 'are not' : 'cannot be'} attached`,
     ...failed.map(({ api, error }) => `${api.id} ${printed(api.name)}: ${error}`),
     ...left.map(({ api }) => `${api.id} ${printed(api.name)}: not begun`),
-  ].join('\n')
+  ]
   const isStopped = left.length > 0 || failed.some(({ code }) => code === EXIT.interrupted)
   if (isStopped) throw new InterruptedError(lines)
   throw failed.some(({ code }) => code === EXIT.service) ? new ServiceError(lines) : new UserError(lines)

@@ -37,7 +37,7 @@ export class Mistakes {
     if (this.count === 0) return
     const others = this.count - this.told.length
     const lines = [...this.told, ...(others > 0 ? [`and ${others} more mistakes`] : [])]
-    throw new UserError(`nothing was written:\n${lines.join('\n')}`)
+    throw new UserError(['nothing was written:', ...lines])
   }
 }
 

@@ -1,6 +1,6 @@
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import type { Session } from '../command'
-import { EXIT, failureOf, InterruptedError, ServiceError, UserError } from '../exit'
+import { EXIT, failureOf, InterruptedError, linesOf, ServiceError, UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 
 /** Clients under way at once: some thousand items a second. */
@@ -56,9 +56,9 @@ export async function writeClients(
       : [`left as they are, because somebody changed them just now: ${others.join(', ')}${more}`]
   const advice = 'Run the same command again to continue: what is written already stays.'
   if (failure === undefined && conflicts.length === 0) return written
-  if (failure === undefined) throw new UserError([progress, ...changed, advice].join('\n'))
-  const { code, message } = failureOf(failure)
-  const sentence = [message, progress, ...changed, advice].join('\n')
-  if (code === EXIT.interrupted) throw new InterruptedError(sentence)
-  throw code === EXIT.service ? new ServiceError(sentence) : new UserError(sentence)
+  if (failure === undefined) throw new UserError([progress, ...changed, advice])
+  const { code } = failureOf(failure)
+  const lines = [...linesOf(failure), progress, ...changed, advice]
+  if (code === EXIT.interrupted) throw new InterruptedError(lines)
+  throw code === EXIT.service ? new ServiceError(lines) : new UserError(lines)
 }

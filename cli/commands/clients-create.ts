@@ -5,7 +5,7 @@ import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '.
 import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
 import { unreadCredentials } from '../callers/unread-credentials'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
-import { EXIT, failureOf, ServiceError, UserError } from '../exit'
+import { EXIT, failureOf, linesOf, ServiceError, UserError } from '../exit'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions, OverrideOptions, Partial<Record<Source, string>> {
@@ -76,10 +76,9 @@ export const addClientsCreate: AddCommand = (group, session) => {
             throw new UserError(
               `another client already uses this ${source === undefined ? 'API key' : SOURCES[source]}`,
             )
-          const { code, message } = failureOf(error)
           // The write may have succeeded, and then nobody knows the key.
-          throw code === EXIT.service
-            ? new ServiceError(`${message}\ncheck whether it was created: sluice clients get ${id}`)
+          throw failureOf(error).code === EXIT.service
+            ? new ServiceError([...linesOf(error), `check whether it was created: sluice clients get ${id}`])
             : error
         })
         for (const warning of unreadCredentials(settings.identity, [{ item: { ...key, id }, exact: item }]))

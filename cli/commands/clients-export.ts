@@ -35,7 +35,7 @@ export const addClientsExport: AddCommand = (group, session) => {
       const invalid: string[] = []
       let count = 0
       let hidden = 0
-      print.raw(toLine(columns))
+      print.records([toLine(columns)])
       for await (const page of table.clientPages()) {
         const lines: string[] = []
         for (const { item } of page) {
@@ -50,14 +50,14 @@ export const addClientsExport: AddCommand = (group, session) => {
           if (client.usageIdentifierKey !== undefined) hidden++
           lines.push(toLine(cellsOf(item, columns)))
         }
-        print.raw(lines.join(''))
+        print.records(lines)
       }
       if (hidden > 0 && !options.usageKeys)
         print.note(`${hidden} of ${count} have a usage identifier key, which is left out: --usage-keys prints it`)
       if (invalid.length > 0) {
         const more = invalid.length > MOST_TOLD ? [`and ${invalid.length - MOST_TOLD} more`] : []
-        const told = [...invalid.slice(0, MOST_TOLD), ...more].join('\n')
-        throw new UserError(`${invalid.length} invalid records are left out:\n${told}`)
+        const told = [...invalid.slice(0, MOST_TOLD), ...more]
+        throw new UserError([`${invalid.length} invalid records are left out:`, ...told])
       }
     })
 }

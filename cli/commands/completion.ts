@@ -8,5 +8,5 @@ export const addCompletion: AddCommand = (group, session) => {
     'sluice completion fish | source',
   ])
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
-    .action((shell: Shell) => session.print.raw(completionScript(group, shell)))
+    .action((shell: Shell) => session.print.file(completionScript(group, shell)))
 }

@@ -66,7 +66,7 @@ export const addDev: AddCommand = (group, session) => {
             port: options.port ?? portOf(io.env.PORT),
             ...(io.env.SLUICE_DYNAMODB_ENDPOINT && { endpoint: io.env.SLUICE_DYNAMODB_ENDPOINT }),
           },
-          { env: io.env, line: (text) => print.line(text), note: (text) => print.note(text), stop },
+          { env: io.env, line: (text) => print.line(text), note: (text) => print.notes(text.split('\n')), stop },
         ),
       )
     })

@@ -42,7 +42,7 @@ export const addInit: AddCommand = (group, session) => {
         write(file, starterTiers(starter), force)
         session.print.note(`written: ${file}`)
       }
-      session.print.raw(starterLines(starter, file))
+      session.print.file(starterLines(starter, file))
     })
 }
 
@@ -109,14 +109,16 @@ async function complete({ for: target, callers, limit }: Options, { io }: Sessio
   try {
     return await io.interrupts.during(async (pressed) => {
       const stopped = new Promise<never>((_, reject) => {
-        pressed.addEventListener('abort', () => reject(new InterruptedError('\nnothing was written')), { once: true })
+        pressed.addEventListener('abort', () => reject(new InterruptedError(['', 'nothing was written'])), {
+          once: true,
+        })
       })
       for (const name of open) {
         const { text, otherwise, read }: Question = QUESTIONS[name]
         while (said[name] === undefined) {
           io.stderr.write(`${text} [${otherwise}] `)
           const { value, done } = await Promise.race([lines.next(), stopped])
-          if (done) throw new UserError('\nnothing was written')
+          if (done) throw new UserError(['', 'nothing was written'])
           said[name] = read(String(value).trim() || otherwise)
         }
       }

@@ -12,7 +12,7 @@ import { checkCosts } from '../callers/named-costs'
 import { RefundRecorder } from '../callers/refunded-units'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
-import { EXIT, failureOf, ServiceError, UserError } from '../exit'
+import { EXIT, failureOf, linesOf, ServiceError, UserError } from '../exit'
 import { counted } from '../terminal/output'
 
 interface Options extends AboutSubject {
@@ -77,9 +77,9 @@ export const addRefund: AddCommand = (group, session) => {
           }
         })
         .catch((error) => {
-          const { code, message } = failureOf(error)
+          const { code } = failureOf(error)
           const some = returned.some((one) => one.units > 0)
-          throw some ? new (code === EXIT.mistake ? UserError : ServiceError)(`${message}\n${sentence()}`) : error
+          throw some ? new (code === EXIT.mistake ? UserError : ServiceError)([...linesOf(error), sentence()]) : error
         })
       tell(session, options, sentence(), {
         subject: calledOf(subject),

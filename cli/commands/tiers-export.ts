@@ -13,6 +13,6 @@ export const addTiersExport: AddCommand = (group, session) => {
     const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
     const file = { ...fileOf(items), exported: hashesOf(items) }
     if (options.json) session.print.json(file)
-    else session.print.raw(HEADING + toYaml(file))
+    else session.print.file(HEADING + toYaml(file))
   })
 }

@@ -16,7 +16,7 @@ export const addTiersGet: AddCommand = (group, session) => {
       }
       const { tiers } = fileOf([tier])
       if (options.json) session.print.json({ name, ...tiers[name] })
-      else session.print.raw(toYaml({ tiers }))
+      else session.print.file(toYaml({ tiers }))
     },
   )
 }

@@ -24,7 +24,7 @@ export const addTiersList: AddCommand = (group, session) => {
         const told = readItem(item).issues.map((sentence) =>
           print.style('red', `invalid, the last valid version stays in force: ${sentence}`),
         )
-        return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)].join('\n')]
+        return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)]]
       }),
     )
   })

@@ -44,7 +44,7 @@ export const addTiersSplit: AddCommand = (group, session) => {
         const said = Object.entries(shares).map(([name, percent]) => `--share ${name}=${percent}%`)
         const heading = `# The limits of one Region, made from ${path}, to be changed there:\n# sluice tiers split ${path} ${said.join(' ')} --for ${region}\n`
         if (json) session.print.json(files[region])
-        else session.print.raw(heading + toYaml(files[region]!))
+        else session.print.file(heading + toYaml(files[region]!))
         return
       }
       const parts = policiesOf(whole).map(({ place, policy: { name, limit } }) => ({

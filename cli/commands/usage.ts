@@ -67,14 +67,13 @@ function print(
       ...(subject.entry && { entry: subject.entry }),
       policies: usage,
     }
-    if (watch) print.raw(`${JSON.stringify(value)}\n`)
-    else print.json(value)
+    print.json(value, watch ? 0 : 2)
     return 0
   }
   const byRoute = usage.some(({ route }) => route !== null)
   const byCost = usage.some(({ cost }) => cost !== null)
   const isLocked = usage.some(({ lockedOutMs }) => lockedOutMs !== undefined)
-  const text = print.tableText(
+  const table = print.tableLines(
     [
       'policy',
       ...(byRoute ? ['route'] : []),
@@ -100,15 +99,9 @@ function print(
   )
   const { entry } = subject
   const listed = entry ? [`${entry.list === 'block' ? 'blocked' : 'allowed'} by ${entryText(entry)}`] : []
-  const lines = [
-    nameOf(subject),
-    ...listed,
-    ...text.split('\n'),
-    ...runningLines(print, usage),
-    ...periodLines(print, usage),
-  ]
-  if (print.isTerminal && drawn > 0) print.raw(`\u001b[${drawn}A\u001b[J`)
-  for (const line of lines) print.line(line)
+  const lines = [nameOf(subject), ...listed, ...table, ...runningLines(print, usage), ...periodLines(print, usage)]
+  print.rewind(drawn)
+  print.lines(lines)
   return lines.length
 }
 
@@ -121,7 +114,7 @@ function runningLines(print: Session['print'], usage: readonly Usage[]): string[
     return others > 0 ? [...shown, [name, `and ${others} more`, '']] : shown
   })
   if (rows.length === 0) return []
-  return ['', ...print.tableText(['running', 'since', 'free again in'], rows).split('\n')]
+  return ['', ...print.tableLines(['running', 'since', 'free again in'], rows)]
 }
 
 /** A table of the windows on record; no lines where no policy keeps any. */
@@ -136,5 +129,5 @@ function periodLines(print: Session['print'], usage: readonly Usage[]): string[]
     ]),
   )
   if (rows.length === 0) return []
-  return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'overage'], rows).split('\n')]
+  return ['', ...print.tableLines(['on record', 'from', 'to', 'used', 'overage'], rows)]
 }

@@ -165,8 +165,8 @@ async function* requestsOf(
 
 function nothingIn(title: string, { lines, unreadable, examples }: LogStats): UserError {
   if (unreadable === 0) return new UserError(`${title} has no request`)
-  const shown = examples.map(({ file, line, why, text }) => `\n  ${file}:${line}: ${why}: ${text}`)
-  return new UserError(`none of ${counted(lines, 'line')} of ${title} can be read, such as${shown.join('')}`)
+  const shown = examples.map(({ file, line, why, text }) => `  ${file}:${line}: ${why}: ${text}`)
+  return new UserError([`none of ${counted(lines, 'line')} of ${title} can be read, such as`, ...shown])
 }
 
 /** Writes the report as a page, all of it or nothing. */
@@ -186,7 +186,7 @@ export function writeHtml(file: string, report: Report, top: number): void {
 export function checkGates({ gates }: Report): void {
   const failed = gates.filter((one) => one.failed)
   if (failed.length === 0) return
-  throw new GateError(failed.map(({ gate, value }) => `--fail-if "${gate}": it is ${+value.toFixed(3)}`).join('\n'))
+  throw new GateError(failed.map(({ gate, value }) => `--fail-if "${gate}": it is ${+value.toFixed(3)}`))
 }
 
 /** A duration, or 0. */

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import { InterruptedError, UserError } from '../exit'
 import type { Io } from './io'
+import { printable } from './output'
 
 /**
  * Asks for a yes. The question goes to standard error, so that standard output stays what was asked for.
@@ -21,11 +22,11 @@ export async function confirm(
 }
 
 function ask(question: string, io: Io): Promise<string> {
-  io.stderr.write(question)
+  io.stderr.write(printable(question))
   const lines = createInterface({ input: io.stdin, terminal: false })
   return io.interrupts.during((pressed) =>
     new Promise<string>((resolve, reject) => {
-      const stop = () => reject(new InterruptedError('\nnothing was written'))
+      const stop = () => reject(new InterruptedError(['', 'nothing was written']))
       pressed.addEventListener('abort', stop, { once: true })
       lines.once('line', resolve)
       lines.once('close', () => resolve(''))

@@ -2,7 +2,7 @@ import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
-import { failureOf, InterruptedError, ServiceError, UserError } from '../exit'
+import { failureOf, InterruptedError, linesOf, ServiceError, UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { applied, safeOrder } from './safe-order'
 import { titlesOf } from './titles'
@@ -42,7 +42,7 @@ export async function writeChanges(
     tell(`${changes.length} changes do not fit one transaction: they are written in ${left.length} steps`)
   while (left.length > 0) {
     const [batch, ...others] = left as [readonly Change[], ...(readonly Change[])[]]
-    if (pressed.aborted) throw new InterruptedError(progress('stopped', written, left.flat()))
+    if (pressed.aborted) throw new InterruptedError(progress(['stopped'], written, left.flat()))
     const isWritten = await table.tryWrite(batch.map(toWrite)).catch((error) => {
       throw toFailure(error, written, left.flat())
     })
@@ -74,7 +74,7 @@ function inOrder(
   throw new UserError(
     written.length === 0
       ? `nothing was written: ${sentence}: apply them in two steps`
-      : progress(sentence, written, changes, 'Apply what is left in two steps.'),
+      : progress([sentence], written, changes, 'Apply what is left in two steps.'),
   )
 }
 
@@ -87,9 +87,9 @@ async function together(table: ConfigTable, writes: readonly GuardedWrite[]): Pr
 }
 
 function toFailure(error: unknown, written: readonly Change[], left: readonly Change[]): Error {
-  if (error instanceof WriteConflictError) return new UserError(progress(meanwhile(error), written, left))
-  const { code, message } = failureOf(error)
-  return new (code === 1 ? UserError : ServiceError)(progress(message, written, left))
+  if (error instanceof WriteConflictError) return new UserError(progress([meanwhile(error)], written, left))
+  const { code } = failureOf(error)
+  return new (code === 1 ? UserError : ServiceError)(progress(linesOf(error), written, left))
 }
 
 const meanwhile = ({ keys }: WriteConflictError): string =>
@@ -99,15 +99,15 @@ const namesOf = (changes: readonly Change[]): string => titlesOf(changes.map(({ 
 
 /** What was written and what was not, so that the user can continue. */
 function progress(
-  why: string,
+  why: readonly string[],
   written: readonly Change[],
   left: readonly Change[],
   advice = 'Apply the same file again to continue.',
-): string {
+): string[] {
   return [
-    why,
+    ...why,
     `written, ${written.length} of ${written.length + left.length}: ${namesOf(written)}`,
     `not written: ${namesOf(left)}`,
     `The table is valid as it is. ${advice}`,
-  ].join('\n')
+  ]
 }

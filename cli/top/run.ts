@@ -5,7 +5,7 @@ import type { Names } from './names'
 import { Screen } from './screen'
 import type { Source } from './source'
 import { type Field, type Order, sorted, Tally } from './tally'
-import { toJson, toText, type View } from './text'
+import { toJson, toLines, type View } from './text'
 
 export interface TopOptions {
   readonly by: readonly Field[]
@@ -41,7 +41,7 @@ export async function runTop(
     const live = !options.once && !options.json && print.isTerminal && io.env.TERM !== 'dumb'
     const tally = new Tally()
     let screen: Screen | undefined
-    let last: string | undefined
+    let last: readonly string[] = []
     const kept = live ? print.holdNotes() : undefined
     try {
       for (let first = true; !stop.aborted; first = false) {
@@ -50,17 +50,18 @@ export async function runTop(
         if (live) screen ??= new Screen(io, () => quit.abort())
         const rows = screen ? Math.max(1, Math.min(options.limit, screen.rows - OTHER_LINES)) : options.limit
         const view = await look(source, tally, names, { ...options, limit: rows }, session, trouble)
-        if (options.json) print.raw(`${JSON.stringify(toJson(view), undefined, options.once ? 2 : undefined)}\n`)
+        if (options.json) print.json(toJson(view), options.once ? 2 : 0)
         else if (screen) {
-          last = toText(view, print)
-          screen.show([last, '', ...[...kept!.notes].slice(-1), 'q ends'].join('\n'))
-        } else print.line(`${first ? '' : '\n'}${toText(view, print)}`)
+          last = toLines(view, print)
+          const note = [...kept!.notes].slice(-1)
+          screen.show([...last, '', ...note, 'q ends'].map((text) => print.shown(text)))
+        } else print.lines([...(first ? [] : ['']), ...toLines(view, print)])
         if (options.once) return
         await wait(options.intervalMs, stop)
       }
     } finally {
       screen?.close()
-      if (last !== undefined) print.line(last)
+      print.lines(last)
       kept?.release()
     }
   })

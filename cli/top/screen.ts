@@ -1,5 +1,4 @@
 import type { Io } from '../terminal/io'
-import { printable } from '../terminal/output'
 
 const ENTER = '\u001b[?1049h\u001b[?25l'
 const LEAVE = '\u001b[?25h\u001b[?1049l'
@@ -24,10 +23,10 @@ export class Screen {
     return this.io.stdout.rows || 24 // 0 where nobody has said how large it is
   }
 
-  /** Shows a text in place of the one before. What does not fit is cut off. */
-  show(text: string): void {
+  /** Shows lines, as the printer shows them, in place of those before. What does not fit is cut off. */
+  show(all: readonly string[]): void {
     const columns = (this.io.stdout.columns || 80) - 1 // a full line would wrap
-    const lines = printable(text).split('\n').slice(0, this.rows)
+    const lines = all.slice(0, this.rows)
     this.io.stdout.write(`\u001b[H${lines.map((line) => `${clipped(line, columns)}\u001b[K`).join('\r\n')}\u001b[J`)
   }
 

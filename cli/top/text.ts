@@ -50,7 +50,7 @@ const nameIn = ({ values }: Row, names: View['names']): string | undefined =>
     : (names.get(values.client) ?? (/^[a-z][a-z0-9-]*[~#]/.test(values.client) ? undefined : values.client))
 
 /** For people: what was denied, and a table of by whom and by what. */
-export function toText(view: View, print: Printer): string {
+export function toLines(view: View, print: Printer): string[] {
   const { source, at, by, summary, rows, names, trouble } = view
   const { from, denials, isLowerBound, notLogged } = summary
   const least = isLowerBound ? '≥ ' : ''
@@ -75,9 +75,9 @@ export function toText(view: View, print: Printer): string {
       : []),
     ...(trouble === undefined ? [] : [print.style('red', trouble)]),
     '',
-    rows.length === 0 ? 'nobody is denied' : print.tableText(columns, cells),
+    ...(rows.length === 0 ? ['nobody is denied'] : print.tableLines(columns, cells)),
     ...(more > 0 ? [`… and ${more} more: --limit`] : []),
-  ].join('\n')
+  ]
 }
 
 const LOWER_BOUND = {

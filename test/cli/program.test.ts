@@ -149,7 +149,7 @@ describe('the command line', () => {
       expect((await usage(plain)).out).not.toContain('\u001b')
     }
     await at.put({ pk: 'client#1', sk: 'client', id: 'evil\u001b[2J', tier: 'free' })
-    expect((await at.sluice(['clients', 'list'])).out).toContain('evil�[2J')
+    expect((await at.sluice(['clients', 'list'])).out).toContain('evil\\u001b[2J')
     await at.close()
   })
 })

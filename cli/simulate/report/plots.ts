@@ -1,3 +1,4 @@
+import { printable } from '../../terminal/output'
 import type { PolicySummary, SideSummary } from './summary'
 
 const WIDTH = 900
@@ -5,8 +6,8 @@ const HEIGHT = 220
 const LEFT = 60
 const BOTTOM = 24
 
-/** Text that is safe inside HTML and its attributes. */
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+/** Text that is safe inside HTML and its attributes, and shows all that it contains. */
+export const escaped = (text: string): string => printable(text).replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
 
 /** Requests allowed and denied over time, one stacked on the other. */
 export function timePlot({ series, everyMs }: SideSummary, from: number, to: number): string {
