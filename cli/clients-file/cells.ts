@@ -1,5 +1,8 @@
-/** What spreadsheets take for the beginning of a formula. */
-const FORMULA = /^'*[=+\-@\t\r＝＋－＠]/
+/**
+ * What spreadsheets take for the beginning of a formula, also where they drop what stands before it: spaces, line ends,
+ * a byte order mark and other characters that cannot be seen. Apostrophes of our own may stand there, too.
+ */
+const FORMULA = /^(?:'*[\t\r\n]|['\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠])/u
 
 /** What stands quoted in CSV, by RFC 4180; spaces at an end, too, which some readers cut off. */
 const QUOTED = /[",;\r\n\t]|^\s|\s$/

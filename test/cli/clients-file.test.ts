@@ -78,7 +78,7 @@ const importing = (text: string | Uint8Array, ...more: string[]) =>
   at.sluice(['clients', 'import', file(text), ...(more.length > 0 ? more : ['--yes'])])
 
 test('cells come back as they were, whatever they hold and wherever the text is cut', () => {
-  const text = fc.string({ unit: fc.constantFrom(...'a,";\r\n\t=+-@\' é＝') })
+  const text = fc.string({ unit: fc.constantFrom(...'a,";\r\n\t=+-@\' é＝\ufeff\u200b\u00a0\u2028') })
   fc.assert(
     fc.property(fc.array(fc.tuple(text, text, fc.constant('x')), { minLength: 1 }), fc.nat(9), (rows, size) => {
       const splitter = new CsvSplitter()
@@ -92,8 +92,41 @@ test('cells come back as they were, whatever they hold and wherever the text is 
   )
 })
 
-test('no cell begins as a formula does', () => {
-  for (const text of ['=1', '+1', '-1', '@a', '\t=1', "'=1"]) expect(toCell(text)).toMatch(/^"?'/)
+test('no cell begins as a formula does, whatever that cannot be seen stands before it', () => {
+  const unseen = [
+    ' ',
+    '\n',
+    '\r\n',
+    '\t',
+    '\ufeff',
+    '\u00a0',
+    '\u200b',
+    '\u2028',
+    '\u0000',
+    '\u00ad',
+    '\u202e',
+    "'",
+    '',
+  ]
+  for (const first of unseen)
+    for (const second of unseen)
+      for (const sign of '=+-@＝＋－＠') {
+        const text = `${first}${second}${sign}1`
+        expect([text, toCell(text)]).toEqual([text, expect.stringMatching(/^"?'/)])
+        expect(fromCell(`'${text}`)).toBe(text)
+      }
+  for (const text of ['a=1', ' a', '\ufeffa', "'a", '1-1', ' ']) expect(toCell(text).replace(/^"(.*)"$/, '$1')).toBe(text)
+})
+
+test('names that begin as formulas come back as they were', async () => {
+  const names = ['=1', ' =1', '\n=1', '\ufeff=1', "' =1", '\u200b@a', '\t\r-1', "''+1"]
+  await at.put(...names.map((name, i) => client(hash(String(i)), { id: `c${i}`, tier: 'free', name })))
+  const before = await stored()
+  const { out } = await at.sluice(['clients', 'export'])
+  expect(out.match(/,"?'/g)).toHaveLength(names.length)
+  await clear()
+  expect(await importing(out)).toMatchObject({ code: 0 })
+  expect(await stored()).toEqual(before)
 })
 
 test('an import of an export changes nothing, and restores what was deleted', async () => {
