@@ -24,6 +24,13 @@ const positiveMs = {
   optional: true,
 } as const
 
+/** What may be a namespace. */
+export const NAMESPACE = {
+  schema: v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/)),
+  wanted: '1 to 64 letters, digits, ":", ".", "_" or "-"',
+  optional: true,
+} as const
+
 const OPTIONS = {
   store: {
     schema: v.custom<RateLimiterOptions['store']>((store) =>
@@ -57,6 +64,7 @@ const OPTIONS = {
     optional: true,
   },
   hmacKey: { schema: v.any(), wanted: 'a secret', optional: true }, // checked where no message can print it
+  namespace: NAMESPACE,
   onStoreError: { schema: v.picklist(FAILURE_MODES), wanted: `one of ${FAILURE_MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 
@@ -85,6 +93,7 @@ export function createLimiter<
   const secret = options?.hmacKey === undefined ? undefined : secretOf(options.hmacKey, issues)
   if (issues.length > 0) throw new ConfigError(issues)
 
+  const keyOf = (subject: string) => subjectKey(subject, secret, options.namespace)
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
   const checkCosts = costsChecker(policies)
@@ -98,7 +107,7 @@ export function createLimiter<
   }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
     if (costs !== undefined) checkCosts(costs)
-    return { key: subjectKey(subject, secret), policies, cost, costs }
+    return { key: keyOf(subject), policies, cost, costs }
   }
   const waiting = new WaitQueues(
     limiter,
@@ -155,7 +164,7 @@ export function createLimiter<
       await limiter.close()
     },
     reset: async (subject) => {
-      const key = subjectKey(subject, secret)
+      const key = keyOf(subject)
       await limiter.reset(key)
       waiting.wake(key)
     },

@@ -24,6 +24,12 @@ export interface LimiterOptions extends RateLimiterOptions {
    * try them all
    */
   readonly hmacKey?: string | Uint8Array
+  /**
+   * Counts apart from limiters that share the store and have another namespace or none: 1 to 64 letters, digits, `:`,
+   * `.`, `_` or `-`. Limiters with the same one share the counts of policies with the same name.
+   * @default none
+   */
+  readonly namespace?: string
 }
 
 /** What a request takes, and how long it waits for that. */

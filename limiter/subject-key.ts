@@ -1,6 +1,12 @@
 import { createHmac, hash } from 'node:crypto'
 import { SubjectError } from './errors'
 
+/** A byte that no text has in UTF-8. */
+const MARK = Buffer.from([0xff])
+
+/** Of texts that are none in Unicode, and that UTF-8 would write alike. */
+const UNPAIRED = /\p{Surrogate}/u
+
 const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
 
 /** A subject's key without a secret, as it is stored: its scope, `#` and 43 characters of SHA-256. */
@@ -8,17 +14,18 @@ const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
 
 /**
  * The partition key of a subject: its scope (`client`, `ip`, what stands before the first colon) and a hash of the
- * whole, 60 characters at most, whatever the identity's length.
+ * whole, 60 characters at most, whatever the identity's length. Subjects that differ in a character, or in their
+ * namespace, have different keys.
  *
  * Without a secret the hash is SHA-256, `ip#…`: whoever has the table can hash all IPv4 addresses, and knows whose item
  * is whose. With one it is HMAC-SHA256 of the key without it, `ip~…`, which nobody can compute who lacks the secret.
  * The one follows from the other, so that items can be moved whose subjects nobody knows; and the two are told apart at
  * sight.
  */
-export function subjectKey(subject: string, secret?: Uint8Array): string {
+export function subjectKey(subject: string, secret?: Uint8Array, namespace = ''): string {
   if (typeof subject !== 'string' || subject === '') throw new SubjectError(subject)
   const scope = SCOPE.exec(subject)?.[0] ?? 'subject'
-  const plain = `${scope}#${hash('sha256', subject, 'base64url')}`
+  const plain = `${scope}#${hash('sha256', hashed(subject, namespace), 'base64url')}`
   return secret ? hmacOf(plain, scope, secret) : plain
 }
 
@@ -26,6 +33,20 @@ export function subjectKey(subject: string, secret?: Uint8Array): string {
 export function withSecret(key: string, secret: Uint8Array): string | undefined {
   const [, scope] = PLAIN.exec(key) ?? []
   return scope && hmacOf(key, scope, secret)
+}
+
+/** The subject itself, or what begins with a byte that no subject begins with; a namespace is ASCII. */
+function hashed(subject: string, namespace: string): string | Uint8Array {
+  const isText = !UNPAIRED.test(subject)
+  if (isText && namespace === '') return subject
+  const unpaired = isText ? [] : [MARK]
+  return Buffer.concat([
+    MARK,
+    Buffer.from(namespace),
+    MARK,
+    ...unpaired,
+    Buffer.from(subject, isText ? 'utf8' : 'utf16le'),
+  ])
 }
 
 const hmacOf = (plain: string, scope: string, secret: Uint8Array): string =>

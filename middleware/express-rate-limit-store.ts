@@ -5,7 +5,7 @@
  */
 import * as v from 'valibot'
 import { MOST_UNITS } from '../limiter/algorithms/algorithm'
-import { createLimiter } from '../limiter/create-limiter'
+import { createLimiter, NAMESPACE } from '../limiter/create-limiter'
 import type { Standing } from '../limiter/decision'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import type { Limiter, LimiterOptions } from '../limiter/limiter'
@@ -14,7 +14,7 @@ import { checkOptions, type FieldRules } from '../limiter/policies/report'
 /** Where the hits are counted. */
 export interface ExpressRateLimitStoreOptions extends Pick<LimiterOptions, 'store' | 'hmacKey' | 'deadlineMs'> {
   /**
-   * Stands before each key: two limiters that count the same keys need two. It ends in a colon, as in `login:`.
+   * Stands before each key, such as `login:`: limiters with different prefixes count apart, whatever their keys are.
    * @default 'rate-limit:'
    */
   readonly prefix?: string
@@ -32,12 +32,14 @@ const OPTIONS = {
   store: { schema: v.any(), wanted: 'a store such as new DynamoDbStore({ client, tableName })' },
   hmacKey: { schema: v.any(), wanted: 'a secret', optional: true },
   deadlineMs: { schema: v.any(), wanted: 'milliseconds', optional: true },
-  prefix: {
-    schema: v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/)),
-    wanted: '1 to 64 letters, digits, ":", ".", "_" or "-"',
-    optional: true,
-  },
+  prefix: NAMESPACE,
 } as const satisfies FieldRules
+
+/**
+ * A prefix that is known from what it stands before: its only colon is its end. Any other is a namespace as well, or
+ * `ip:x` under `login:` would be `x` under `login:ip:`.
+ */
+const ENDS_IN_ONLY_COLON = /^[^:]+:$/
 
 /**
  * The store of one rate limiter: `rateLimit({ windowMs, limit, store: new ExpressRateLimitStore({ store }) })`. Each
@@ -119,6 +121,7 @@ export class ExpressRateLimitStore {
       store,
       hmacKey,
       deadlineMs,
+      ...(!ENDS_IN_ONLY_COLON.test(this.prefix) && { namespace: this.prefix }),
       policies: [{ name: 'hits', algorithm: 'fixed-window', limit: MOST_UNITS, window: `${windowMs}ms` }],
       onStoreError: 'throw',
       autoLease: false, // a lease counts hits before they come

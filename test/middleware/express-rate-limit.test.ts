@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import express from 'express'
 import { type Options, rateLimit, type Store, MemoryStore as TheirMemoryStore } from 'express-rate-limit'
+import fc from 'fast-check'
 import { DynamoDbStore, MemoryStore, type StateStore, StoreUnavailableError } from '../../limiter'
 import { ConfigError } from '../../limiter/errors'
+import { subjectKey } from '../../limiter/subject-key'
 import { ExpressRateLimitStore } from '../../middleware/express-rate-limit-store'
 import { FaultyStore } from '../limiter/faulty-store'
 import { ENGINES, type OpenEngine, openEngine, TABLE } from '../stores'
@@ -126,6 +128,37 @@ test('two limiters of one table count apart by their prefixes, and by their wind
   const memory = new MemoryStore()
   const stores = [initialized(memory), initialized(memory, HOUR, 'login:'), initialized(memory, 1000)]
   for (const store of stores) expect((await store.increment('a')).totalHits).toBe(1)
+})
+
+test('no key under a prefix counts under another, in any division of the same text', async () => {
+  const prefixes = ['a', 'a:', 'a:a', 'a:a:', ':', ':a', '::', 'a.', 'rate-limit:']
+  const anyKey = fc.string({ unit: fc.constantFrom('a', ':', '.', 'rate-limit:', '\ud800', '\udfff'), maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.constantFrom(...prefixes), anyKey), { maxLength: 20 }), async (hits) => {
+      const memory = new MemoryStore()
+      const counts = new Map<string, number>()
+      for (const [prefix, key] of hits) {
+        const named = JSON.stringify([prefix, key])
+        const count = (counts.get(named) ?? 0) + 1
+        counts.set(named, count)
+        expect([named, (await initialized(memory, HOUR, prefix).increment(key)).totalHits]).toEqual([named, count])
+      }
+    }),
+  )
+})
+
+test('a prefix whose only colon is its end counts on what earlier releases have stored', async () => {
+  const memory = new MemoryStore()
+  for (const [prefix, key] of [
+    [undefined, '192.0.2.1'],
+    [undefined, '2001:db8::/56'],
+    ['login:', 'ip:192.0.2.1'],
+  ] as const) {
+    const store = initialized(memory, HOUR, prefix)
+    await store.increment(key)
+    const item = await memory.read(subjectKey(`${prefix ?? 'rate-limit:'}${key}`))
+    expect(Object.keys(item.policies)).toHaveLength(1)
+  }
 })
 
 describe.each(ENGINES)('on %s', (engine) => {
