@@ -26,7 +26,7 @@ export interface DevOptions {
   readonly engine?: EngineName
   /** An engine that already runs. @default an embedded one */
   readonly endpoint?: string
-  /** Names other than this machine's by which a browser may ask for the console. @default none */
+  /** Names other than this machine's by which the gateway may be asked. @default none */
   readonly allowHost?: readonly string[]
   /** The file to which the access log is appended. @default its last lines are only kept in memory */
   readonly accessLog?: string

@@ -20,11 +20,15 @@ export interface RateLimitOptions<Request> {
    * @default the address, `ip:203.0.113.7`
    */
   readonly keyBy?: (request: Request) => string | undefined | Promise<string | undefined>
-  /** Whole units that a request takes. One that takes nothing passes uncounted. @default 1 */
+  /**
+   * Whole units that a request takes. One that takes nothing passes uncounted. A route that costs more needs a
+   * middleware of its own: a function that compares paths is evaded by other spellings of a path, such as `/EXPORT`.
+   * @default 1
+   */
   readonly cost?: ByRequest<Request, number>
   /** Whole units of the policies with a `cost`, by its name: `{ tokens: 500 }`. @default 1 each */
   readonly costs?: ByRequest<Request, Readonly<Record<string, number>>>
-  /** Whether a request passes uncounted and without headers. @default none does */
+  /** Whether a request passes uncounted and without headers. As with `cost`, do not compare paths. @default none does */
   readonly skip?: (request: Request) => boolean | Promise<boolean>
   /** The caller's address, where the framework does not know it. @default what the framework says */
   readonly address?: (request: Request) => string | undefined

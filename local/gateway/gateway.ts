@@ -45,10 +45,10 @@ export interface GatewayOptions {
  * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
  * Every request must name this machine, or a name of `allowHosts`: the backend gets another `Host`, and could not check
- * the client's. `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its own: neither
- * authorized nor counted nor logged, and for this machine alone, as its pages are. An `OPTIONS` method that the API
- * names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the sample routes it is a
- * mock.
+ * the client's. `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its
+ * own: neither authorized nor counted nor logged, and for no page of another origin, as its pages are. An `OPTIONS`
+ * method that the API names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the
+ * sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
   const records = {

@@ -115,7 +115,8 @@ test('no cell begins as a formula does, whatever that cannot be seen stands befo
         expect([text, toCell(text)]).toEqual([text, expect.stringMatching(/^"?'/)])
         expect(fromCell(`'${text}`)).toBe(text)
       }
-  for (const text of ['a=1', ' a', '\ufeffa', "'a", '1-1', ' ']) expect(toCell(text).replace(/^"(.*)"$/, '$1')).toBe(text)
+  for (const text of ['a=1', ' a', '\ufeffa', "'a", '1-1', ' '])
+    expect(toCell(text).replace(/^"(.*)"$/, '$1')).toBe(text)
 })
 
 test('names that begin as formulas come back as they were', async () => {

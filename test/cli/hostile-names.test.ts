@@ -8,7 +8,10 @@ import { Printer, printable } from '../../cli/terminal/output'
 import { toLines, type View } from '../../cli/top/text'
 import { type Deployment, deploy, type Said } from './command-line'
 
-/** None is a valid name of a tier. A line of a table, a line that is drawn over, text that cannot be seen, and text that reads otherwise. */
+/**
+ * A row of a table, a line that is drawn over, text that cannot be seen, and text that reads otherwise. None is a valid
+ * name of a tier.
+ */
 const HOSTILE = [
   'x!\nclient:victim  anonymous  999999  999999',
   'x!\r\u001b[2Kclient:victim\t1',

@@ -1,7 +1,7 @@
 /** An attack that is on what is deployed and not on the authorizer, so that no request shows it: a test does. */
 export interface Elsewhere {
   readonly tried: string
-  /** What came of it at commit 524c9d4. */
+  /** What came of it at commit 524c9d4, or when it was first looked for. */
   readonly before: string
   readonly now: string
   /** The file, and the title of a test in it. */
@@ -128,5 +128,57 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     before: 'missing',
     now: 'beside the code',
     test: ['test/lib/third-party-notices.test.ts', 'comes with version and license of each package in it'],
+  },
+  {
+    tried: 'a page whose name leads to `sluice dev --backend`, past the server’s own check of `Host` (DNS rebinding)',
+    before: 'reached the server under the server’s own name',
+    now: 'refused, unless `--allow-host` names it',
+    test: [
+      'test/local/proxy-backend.test.ts',
+      'a page whose name leads here (DNS rebinding), in any spelling of the name or the target',
+    ],
+  },
+  {
+    tried: '`X_Sluice_Tier`, which a CGI or WSGI server behind `sluice dev` reads as `X-Sluice-Tier`',
+    before: 'the client’s tier',
+    now: 'dropped, in every spelling',
+    test: [
+      'test/local/proxy-backend.test.ts',
+      'whatever a client sends, a server that reads `_` or any other character as `-` finds what the gateway set',
+    ],
+  },
+  {
+    tried: 'a user name with line breaks, colours or direction marks, to forge or hide a row of a report',
+    before: 'printed as it is',
+    now: 'one line, and escaped as in JSON',
+    test: ['test/cli/hostile-names.test.ts', 'simulate prints as many lines, in the same colours: %s'],
+  },
+  {
+    tried:
+      'a key that counts under another prefix of `ExpressRateLimitStore`: `ip:X` under `login:`, `X` under `login:ip:`',
+    before: 'one count',
+    now: 'a count for each',
+    test: [
+      'test/middleware/express-rate-limit.test.ts',
+      'no key under a prefix counts under another, in any division of the same text',
+    ],
+  },
+  {
+    tried: '`/EXPORT`, `/export/` or `/%65xport` at a route of a framework that costs more',
+    before: 'the guide’s snippet charged 1 unit',
+    now: 'the route’s own middleware charges it',
+    test: [
+      'test/docs/routes.test.ts',
+      'whatever spelling of its path reaches a route of the guide costs what the route says',
+    ],
+  },
+  {
+    tried: 'a client’s name that a spreadsheet runs as a formula, behind a space, a line break or a byte order mark',
+    before: 'exported as it is',
+    now: 'an apostrophe stands before it',
+    test: [
+      'test/cli/clients-file.test.ts',
+      'no cell begins as a formula does, whatever that cannot be seen stands before it',
+    ],
   },
 ]
