@@ -1,4 +1,4 @@
-import { failureOf, InterruptedError, ServiceError, UserError } from '../../cli/exit'
+import { failureOf, InterruptedError, linesOf, ServiceError, UserError } from '../../cli/exit'
 import { isLoopback, localAwsEnvironment } from '../../cli/tables/local-engine'
 import { ConfigError, Mistake, StoreUnavailableError } from '../../limiter/errors'
 
@@ -112,5 +112,23 @@ describe('a loopback endpoint', () => {
       AWS_SESSION_TOKEN: 'c',
     }
     expect(localAwsEnvironment(own)).toEqual(own)
+  })
+})
+
+describe('an error is printed in lines', () => {
+  it.each<[unknown, string[]]>([
+    [new UserError('no client "a\nb"'), ['no client "a\nb"']],
+    [new ServiceError(['nothing was written:', 'a\nb']), ['nothing was written:', 'a\nb']],
+    [
+      new ConfigError(['a\nb', 'c'].map((message) => new Mistake('invalid_value', message))),
+      ['2 mistakes in the configuration:', '  - a\nb', '  - c'],
+    ],
+    [new ConfigError([new Mistake('invalid_value', 'a\nb')]), ['a\nb']],
+    [new StoreUnavailableError('timeout', 'a\nb'), ['a\nb']],
+  ])('which no name in it adds to: %s', (error, lines) => expect(linesOf(error)).toEqual(lines))
+
+  it('of which a bug has those of its stack', () => {
+    const bug = new Error('bug')
+    expect(linesOf(bug)).toEqual(bug.stack!.split('\n'))
   })
 })

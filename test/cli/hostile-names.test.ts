@@ -20,7 +20,7 @@ const HOSTILE = [
   'x!\u001b]0;title\u0007\u009b2J\u0085\u007f',
   'x!\u202egnp.\u2066exe\u2069\u200f',
   'v!ic\u200btim\ufeff\u00ad\u2060\u{e0041}\ufe0f',
-  'x!\u2028y\u2029\u0000\u000bz',
+  'x!\ufff9\u2028y\u2029\u0000\u000bz',
 ]
 
 /** Whatever a terminal acts on instead of showing it, beside the end of a line. */
