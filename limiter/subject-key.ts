@@ -1,10 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { SubjectError } from './errors'
 
-/** A byte that no text has in UTF-8. */
-const MARK = Buffer.from([0xff])
-
-/** Of texts that are none in Unicode, and that UTF-8 would write alike. */
+/** Half of a surrogate pair: UTF-8 writes all of these alike. */
 const UNPAIRED = /\p{Surrogate}/u
 
 const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
@@ -35,18 +32,13 @@ export function withSecret(key: string, secret: Uint8Array): string | undefined 
   return scope && hmacOf(key, scope, secret)
 }
 
-/** The subject itself, or what begins with a byte that no subject begins with; a namespace is ASCII. */
+/**
+ * The subject itself; with a namespace, or where UTF-8 would write another subject alike, what begins with a byte that
+ * no UTF-8 has. A namespace is ASCII, so the next such byte is its end.
+ */
 function hashed(subject: string, namespace: string): string | Uint8Array {
-  const isText = !UNPAIRED.test(subject)
-  if (isText && namespace === '') return subject
-  const unpaired = isText ? [] : [MARK]
-  return Buffer.concat([
-    MARK,
-    Buffer.from(namespace),
-    MARK,
-    ...unpaired,
-    Buffer.from(subject, isText ? 'utf8' : 'utf16le'),
-  ])
+  if (namespace === '' && !UNPAIRED.test(subject)) return subject
+  return Buffer.concat([Buffer.from(`\xff${namespace}\xff`, 'latin1'), Buffer.from(subject, 'utf16le')])
 }
 
 const hmacOf = (plain: string, scope: string, secret: Uint8Array): string =>

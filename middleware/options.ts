@@ -28,7 +28,10 @@ export interface RateLimitOptions<Request> {
   readonly cost?: ByRequest<Request, number>
   /** Whole units of the policies with a `cost`, by its name: `{ tokens: 500 }`. @default 1 each */
   readonly costs?: ByRequest<Request, Readonly<Record<string, number>>>
-  /** Whether a request passes uncounted and without headers. As with `cost`, do not compare paths. @default none does */
+  /**
+   * Whether a request passes uncounted and without headers. As with `cost`, do not compare paths.
+   * @default none does
+   */
   readonly skip?: (request: Request) => boolean | Promise<boolean>
   /** The caller's address, where the framework does not know it. @default what the framework says */
   readonly address?: (request: Request) => string | undefined
