@@ -1,62 +1,120 @@
-/** As much of Node's `ServerResponse` as is used here. */
-export interface NodeResponse {
-  statusCode: number
+import { type ResponseStream, RunningRequest } from '../backend/running-request'
+
+/** As much of a socket of Node as is used here. */
+interface Socket {
   readonly destroyed: boolean
-  readonly headersSent: boolean
-  readonly writableEnded: boolean
-  readonly writableFinished: boolean
-  end: (...args: never[]) => unknown
-  hasHeader(name: string): boolean
-  setHeader(name: string, value: string): unknown
   once(event: 'close', listener: () => void): unknown
 }
 
-type Ending = Pick<NodeResponse, 'destroyed' | 'writableEnded' | 'writableFinished' | 'end' | 'once'>
-
-/** What becomes of a request's connection and of its handler. */
-export interface Connection {
-  /** Is aborted once the client has left before its response was complete. */
-  leaving(): AbortSignal
-  /**
-   * Calls the listener once the handler is done and the response is complete or its client gone. A client that leaves
-   * does not end a request whose handler still runs: or it could have as many run as it likes. Called once at most.
-   */
-  onEnd(listener: () => void): void
-  /** Says that the handler is done, where the framework tells that. */
-  handled(): void
+/** As much of the response of any server of Node as is used here, also of one that speaks HTTP/2. */
+export interface ServerStream extends ResponseStream {
+  /** Absent in HTTP/2. */
+  readonly destroyed?: boolean
+  /** Of HTTP/2; `undefined` once it is closed. */
+  readonly stream?: { readonly destroyed: boolean } | undefined
+  readonly req?: { readonly socket?: Socket | null }
+  once(event: 'close', listener: () => void): unknown
 }
 
-/** The connection of a request to a server of Node. */
-export function connectionOf(response: Ending): Connection {
-  let isHandled = false
-  let end = () => {}
-  const left = () => {
-    if (isHandled || response.writableEnded) return end()
-    const { end: original } = response
-    response.end = (...args) => {
-      end() // the handler's last word, though nobody reads it
-      return original.apply(response, args)
+/** As much of Node's `ServerResponse` as is used here. */
+export interface NodeResponse extends ServerStream {
+  statusCode: number
+  readonly headersSent: boolean
+  hasHeader(name: string): boolean
+  setHeader(name: string, value: string): unknown
+}
+
+/** What is seen of one request and of its handler. */
+export class Connection {
+  private running: RunningRequest | undefined
+
+  /**
+   * @param response `undefined` where the runtime does not show it: a request ends when its handler has answered.
+   * @param signal is aborted once the client has left. @default it follows the response
+   */
+  constructor(
+    private readonly response: ServerStream | undefined,
+    private readonly signal?: AbortSignal,
+  ) {}
+
+  /** Is aborted once the client has left before it was answered. */
+  leaving(): AbortSignal {
+    const { response, signal } = this
+    if (signal || !response) return signal ?? new AbortController().signal
+    if (isGone(response)) return AbortSignal.abort()
+    const controller = new AbortController()
+    const left = () => {
+      if (!response.writableEnded) controller.abort()
     }
+    response.once('close', left)
+    onSocketClose(response, left)
+    return controller.signal
   }
-  return {
-    leaving() {
-      if (response.destroyed) return AbortSignal.abort()
-      const controller = new AbortController()
-      response.once('close', () => {
-        if (!response.writableFinished) controller.abort()
-      })
-      return controller.signal
-    },
-    onEnd(listener) {
-      end = listener
-      if (response.destroyed) left()
-      else response.once('close', left)
-    },
-    handled() {
-      isHandled = true
-      if (response.destroyed) end()
-    },
+
+  /** Calls the listener once the request has ended, as `RunningRequest` sees it. */
+  onEnd(listener: () => void): void {
+    this.running = new RunningRequest(listener)
+    if (!this.response) return
+    const over = this.running.watch(this.response)
+    if (isGone(this.response)) over()
+    else onSocketClose(this.response, over)
   }
+
+  /** Whether somebody wants to know the end of the request. */
+  get isWatched(): boolean {
+    return this.running !== undefined
+  }
+
+  /**
+   * Makes the cancellation of a web stream a part of the request: it lasts until what makes the stream has stopped.
+   * Anything else is ignored.
+   */
+  watchBody(body: unknown): void {
+    if (!this.isWatched || !isWebStream(body)) return
+    const watched = <Target extends Pick<ReadableStream, 'cancel'>>(target: Target): Target => {
+      const { cancel } = target
+      target.cancel = async (reason) => {
+        const end = this.begin()
+        await cancel.call(target, reason).finally(end)
+      }
+      return target
+    }
+    const { getReader } = watched(body)
+    body.getReader = ((options?: never) => watched(getReader.call(body, options))) as ReadableStream['getReader']
+  }
+
+  /** Begins the part of the request that is its handler, where the framework shows when that ends. */
+  begin(): () => void {
+    return this.running?.begin() ?? (() => {})
+  }
+}
+
+const isWebStream = (body: unknown): body is ReadableStream =>
+  typeof (body as ReadableStream | null | undefined)?.getReader === 'function'
+
+const isGone = ({ destroyed, req, stream }: ServerStream): boolean =>
+  Boolean(destroyed || stream?.destroyed || req?.socket?.destroyed)
+
+const listeners = new WeakMap<Socket, Set<() => void>>()
+
+/**
+ * Calls the listener when the response's socket closes. A pipelined response that waits for those before it has no
+ * socket yet, and Node never closes it.
+ */
+function onSocketClose(response: ServerStream, listener: () => void): void {
+  const socket = response.req?.socket
+  if (!socket) return
+  let waiting = listeners.get(socket)
+  if (!waiting) {
+    const all = new Set<() => void>()
+    socket.once('close', () => {
+      for (const one of all) one()
+    })
+    listeners.set(socket, all)
+    waiting = all
+  }
+  waiting.add(listener)
+  response.once('close', () => waiting.delete(listener))
 }
 
 export function setHeaders(response: Pick<NodeResponse, 'setHeader'>, headers: Readonly<Record<string, string>>): void {

@@ -1,4 +1,4 @@
-import { connectionOf, type NodeResponse, setHeaders } from './connection'
+import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
@@ -19,7 +19,7 @@ export function expressRateLimit<Request extends ExpressRequest = ExpressRequest
 ): (req: Request, res: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
   const limiter = new RequestLimiter(options, ({ ip, socket }) => ip ?? socket.remoteAddress)
   const passes = async (req: Request, res: NodeResponse): Promise<boolean> => {
-    const outcome = await limiter.decide(req, connectionOf(res))
+    const outcome = await limiter.decide(req, new Connection(res))
     if (outcome.kind === 'passes') setHeaders(res, outcome.headers)
     if (outcome.kind === 'denied') {
       const { statusCode, headers, body } = outcome.response

@@ -1,4 +1,6 @@
-import { connectionOf, type NodeResponse } from './connection'
+import { tracingChannel } from 'node:diagnostics_channel'
+import { onCall } from '../backend/running-request'
+import { Connection, type ServerStream } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
@@ -9,7 +11,7 @@ export interface FastifyRequest {
 
 /** As much of Fastify's reply as is used here. */
 export interface FastifyReply {
-  readonly raw: Pick<NodeResponse, 'destroyed' | 'writableEnded' | 'writableFinished' | 'end' | 'once'>
+  readonly raw: ServerStream
   code(status: number): unknown
   headers(headers: Record<string, string>): unknown
   send(body: string): unknown
@@ -27,9 +29,12 @@ export function fastifyRateLimit<Request extends FastifyRequest = FastifyRequest
   options: RateLimitOptions<Request>,
 ): (request: Request, reply: FastifyReply) => Promise<unknown> {
   const limiter = new RequestLimiter(options, ({ ip }) => ip)
+  if (options.limiter.countsRunning) traceHandlers()
   return async (request, reply) => {
-    const outcome = await limiter.decide(request, connectionOf(reply.raw))
+    const connection = new Connection(reply.raw)
+    const outcome = await limiter.decide(request, connection)
     if (outcome.kind === 'passes') {
+      connections.set(request, [...(connections.get(request) ?? []), connection])
       reply.headers({ ...outcome.headers })
       return undefined
     }
@@ -40,4 +45,56 @@ export function fastifyRateLimit<Request extends FastifyRequest = FastifyRequest
     reply.send(body)
     return reply // which tells Fastify that the hook has answered
   }
+}
+
+/** Of each request that a handler is to serve. */
+const connections = new WeakMap<object, readonly Connection[]>()
+const handlerEnds = new WeakMap<object, () => void>()
+
+type Method = (...args: never[]) => unknown
+
+/** What Fastify tells of a handler. */
+interface Trace {
+  readonly request: object
+  readonly reply: Record<'hijack' | 'then' | 'send', Method>
+  readonly async?: boolean
+}
+
+const endHandler = ({ request }: Trace) => handlerEnds.get(request)?.()
+
+const HANDLERS = {
+  start({ request, reply }: Trace) {
+    const watching = connections.get(request)
+    if (!watching) return
+    const ends = watching.map((connection) => connection.begin())
+    const end = () => {
+      for (const endPart of ends) endPart()
+    }
+    handlerEnds.set(request, end)
+    // a handler that returns the reply has ended, and what one does that hijacks it is not shown
+    onCall(reply, 'then', end)
+    onCall(reply, 'hijack', end)
+    onCall(reply, 'send', (payload) => {
+      for (const connection of watching) connection.watchBody(payload instanceof Response ? payload.body : payload)
+    })
+  },
+  end(trace: Trace) {
+    if (!trace.async) endHandler(trace)
+  },
+  asyncStart() {},
+  asyncEnd: endHandler,
+  error() {},
+}
+
+let isTracing = false
+
+/**
+ * Makes each handler a part of its request, once for the process.
+ *
+ * @see https://fastify.dev/docs/latest/Reference/Hooks/#diagnostics-channel-hooks
+ */
+function traceHandlers(): void {
+  if (isTracing) return
+  isTracing = true
+  tracingChannel<unknown, Trace>('fastify.request.handler').subscribe(HANDLERS)
 }

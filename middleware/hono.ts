@@ -1,4 +1,4 @@
-import { type Connection, connectionOf, type NodeResponse } from './connection'
+import { Connection, type ServerStream } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
@@ -7,7 +7,7 @@ export interface HonoContext {
   /** The bindings of the runtime; those of `@hono/node-server` have the request of Node. */
   readonly env: unknown
   readonly req: { readonly raw: { readonly signal: AbortSignal } }
-  readonly res: { readonly status: number; readonly headers: { has(name: string): boolean } }
+  readonly res: Pick<Response, 'status' | 'headers' | 'body'>
   header(name: string, value: string): void
   body(body: string | null, status: 429 | 408, headers?: Record<string, string>): Response
 }
@@ -24,14 +24,16 @@ export function honoRateLimit<Context extends HonoContext = HonoContext>(
 ): (c: Context, next: () => Promise<void>) => Promise<Response | undefined> {
   const limiter = new RequestLimiter(options, peerOf)
   return async (c, next) => {
-    const connection = connectionTo(c)
+    const connection = new Connection(bindingsOf(c).outgoing, c.req.raw.signal)
     const outcome = await limiter.decide(c, connection)
     if (outcome.kind === 'left') return c.body(null, 408)
     if (outcome.kind === 'denied') return c.body(outcome.response.body, 429, outcome.response.headers)
+    const handled = connection.begin()
     try {
       await next()
+      if (connection.isWatched) connection.watchBody(c.res.body)
     } finally {
-      connection.handled()
+      handled()
     }
     if (c.res.status < 200) return undefined // a changed protocol: no response can be made of it
     for (const [name, value] of Object.entries(outcome.headers)) if (!c.res.headers.has(name)) c.header(name, value)
@@ -40,27 +42,14 @@ export function honoRateLimit<Context extends HonoContext = HonoContext>(
 }
 
 interface NodeBindings {
-  readonly outgoing?: NodeResponse
+  readonly outgoing?: ServerStream
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string } }
 }
 
-/** Where the runtime does not show its response, a request ends when its handler has returned one. */
-function connectionTo({ env, req }: HonoContext): Connection {
-  const { outgoing } = (env ?? {}) as NodeBindings
-  let end = () => {}
-  const leaving = () => req.raw.signal
-  if (outgoing) return { ...connectionOf(outgoing), leaving }
-  return {
-    leaving,
-    onEnd(listener) {
-      end = listener
-    },
-    handled: () => end(),
-  }
-}
+const bindingsOf = ({ env }: HonoContext): NodeBindings => (env ?? {}) as NodeBindings
 
-function peerOf({ env }: HonoContext): string | undefined {
-  const { incoming } = (env ?? {}) as NodeBindings
+function peerOf(c: HonoContext): string | undefined {
+  const { incoming } = bindingsOf(c)
   if (incoming) return incoming.socket?.remoteAddress
   throw new Error('honoRateLimit needs the option address, or keyBy: this runtime does not say who is calling')
 }

@@ -1,4 +1,4 @@
-import { connectionOf, type NodeResponse, setHeaders } from './connection'
+import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
@@ -22,7 +22,7 @@ export function koaRateLimit<Context extends KoaContext = KoaContext>(
 ): (ctx: Context, next: () => Promise<unknown>) => Promise<void> {
   const limiter = new RequestLimiter(options, ({ ip }) => ip)
   return async (ctx, next) => {
-    const connection = connectionOf(ctx.res)
+    const connection = new Connection(ctx.res)
     const outcome = await limiter.decide(ctx, connection)
     if (outcome.kind === 'left') return
     if (outcome.kind === 'denied') {
@@ -33,13 +33,14 @@ export function koaRateLimit<Context extends KoaContext = KoaContext>(
       return
     }
     ctx.set({ ...outcome.headers })
+    const handled = connection.begin()
     try {
       await next()
     } catch (error) {
       keep(outcome.headers, ctx.res)
       throw error
     } finally {
-      connection.handled()
+      handled()
     }
   }
 }

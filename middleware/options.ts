@@ -9,7 +9,7 @@ export type ByRequest<Request, Value> = Value | ((request: Request) => Value | P
 export interface RateLimitOptions<Request> {
   /**
    * What `createLimiter` made. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
-   * released when the handler is done and the response complete or its client gone.
+   * released when the response is over and, as far as the framework shows it, the handler has ended; see `slotOf`.
    */
   readonly limiter: Pick<Limiter, 'take' | 'acquire' | 'refund' | 'countsRunning'>
   /**

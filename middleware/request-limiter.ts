@@ -8,6 +8,7 @@ import type { TakeOptions } from '../limiter/take-options'
 import type { Connection } from './connection'
 import { remember } from './decisions'
 import { type ByRequest, checkRateLimitOptions, type RateLimitOptions } from './options'
+import { slotsOf } from './slots'
 
 /** What a middleware does with a request. */
 export type Outcome =
@@ -35,7 +36,7 @@ export class RequestLimiter<Request extends object> {
 
   /**
    * Decides a request once, however often it passes the same middleware. Slots that it takes of policies on running
-   * requests are released at its end.
+   * requests are released when it has ended.
    */
   decide(request: Request, connection: Connection): Promise<Outcome> {
     const outcome = this.outcomes.get(request) ?? this.count(request, connection)
@@ -52,12 +53,14 @@ export class RequestLimiter<Request extends object> {
     const subject = named === '' ? this.addressSubject(request) : named
     const slot = limiter.countsRunning ? await limiter.acquire(subject, units) : undefined
     const decision = slot ?? (await limiter.take(subject, units))
-    // what cannot be released is free after the policy's timeout
-    if (slot?.allowed) connection.onEnd(() => void slot.release().catch(() => {}))
+    if (slot?.allowed) {
+      slotsOf(request).add(slot)
+      connection.onEnd(() => slotsOf(request).end(slot))
+    }
     const context = contextOf(remember(request, decision))
     if (!decision.allowed) return { kind: 'denied', response: tooManyRequests({ values: context }) }
     if (decision.delayMs > 0 && !(await hasPassed(decision.delayMs, connection.leaving()))) {
-      connection.handled() // by nobody
+      if (slot) slotsOf(request).end(slot)
       await this.giveBack(subject, units, decision)
       return { kind: 'left' }
     }

@@ -7,7 +7,7 @@ import fastify, { type FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import type { RateLimitOptions } from '../../middleware'
-import { decisionOf, expressRateLimit, fastifyRateLimit, honoRateLimit, koaRateLimit } from '../../middleware'
+import { decisionOf, expressRateLimit, fastifyRateLimit, honoRateLimit, koaRateLimit, slotOf } from '../../middleware'
 
 /** What a test says of a server, in the words of no framework. */
 export interface Setup {
@@ -62,8 +62,10 @@ async function serveExpress({ limits, proxies = 0, slow = async () => {} }: Setu
     throw new Error('of the handler')
   })
   app.get('/own', (_req, res) => void res.set(OWN).send('own'))
-  app.get('/slow', async (_req, res) => {
+  app.get('/slow', async (req, res) => {
+    slotOf(req).hold() // Express does not show when a handler ends
     await slow()
+    await slotOf(req).release()
     res.send('slow')
   })
   app.get('/stream', (_req, res) => void Readable.from(CHUNKS).pipe(res))

@@ -1,0 +1,117 @@
+/** A stream that is piped into a response. */
+export interface Source {
+  readonly destroyed?: boolean
+  readonly closed?: boolean
+  readonly readableFlowing?: boolean | null
+  on(event: 'end' | 'close' | 'pause', listener: () => void): unknown
+}
+
+/** As much of a writable stream of Node as is used here: the response of a server, or of a Lambda function. */
+export interface ResponseStream {
+  readonly writableEnded: boolean
+  write: (...args: never[]) => unknown
+  end: (...args: never[]) => unknown
+  on(event: 'pipe' | 'unpipe', listener: (source: Source) => void): unknown
+  on(event: 'finish' | 'close', listener: () => void): unknown
+}
+
+/** How long after its last sign a handler whose response is gone counts as running, in milliseconds. */
+const QUIET_MS = 75
+
+/**
+ * Tells when a request has ended: once its response is over, and so is everything that shows its handler at work. Each
+ * of these is a part; the request ends when no part runs.
+ */
+export class RunningRequest {
+  private parts = 0
+
+  /** @param onEnd may be called again, where a part begins after the end. */
+  constructor(private readonly onEnd: () => void) {}
+
+  /** Begins a part. Returns what ends it, which may be called again. */
+  begin(): () => void {
+    this.parts++
+    let isRunning = true
+    return () => {
+      if (!isRunning) return
+      isRunning = false
+      this.parts--
+      if (this.parts === 0) this.onEnd()
+    }
+  }
+
+  /**
+   * Watches a response from before its handler runs. It is over when it is finished, or closed because its client has
+   * left. Streams that are piped into it are parts of their own until they have ended or closed; when the response is
+   * gone, one that was not destroyed and receives no data any more has ended, too.
+   *
+   * A handler that has not ended its response before that was gone still runs as long as it writes.
+   *
+   * @returns what says that the response is over, for callers that learn it sooner.
+   */
+  watch(response: ResponseStream): () => void {
+    const end = this.begin()
+    const sources = new Map<Source, PipedSource>()
+    let quiet: NodeJS.Timeout | undefined
+    const showsItself = () => void quiet?.refresh()
+
+    const onPipe = (source: Source) => {
+      const known = sources.get(source)
+      if (known) known.isPiped = true
+      else {
+        const piped = { isPiped: true, end: this.begin() }
+        sources.set(source, piped)
+        for (const event of ['end', 'close'] as const) source.on(event, piped.end)
+        source.on('pause', showsItself)
+      }
+      showsItself()
+    }
+    const onUnpipe = (source: Source) => {
+      const known = sources.get(source)
+      if (known) known.isPiped = false
+      showsItself()
+    }
+    const endWhatStandsStill = () => {
+      end()
+      for (const [source, piped] of sources) if (standsStill(source, piped)) piped.end()
+    }
+    const over = () => {
+      if (quiet) return
+      quiet = setTimeout(endWhatStandsStill, QUIET_MS)
+      if (response.writableEnded) {
+        end()
+        if (this.parts === 0) clearTimeout(quiet)
+      } else {
+        onCall(response, 'write', showsItself)
+        onCall(response, 'end', end)
+      }
+    }
+    response.on('pipe', onPipe)
+    response.on('unpipe', onUnpipe)
+    response.on('finish', over)
+    response.on('close', over)
+    return over
+  }
+}
+
+interface PipedSource {
+  isPiped: boolean
+  readonly end: () => void
+}
+
+/** A source that was destroyed says when it has closed. Any other one whose response is gone may never move again. */
+const standsStill = (source: Source, { isPiped }: PipedSource): boolean =>
+  source.destroyed ? source.closed !== false : !isPiped || source.readableFlowing !== true
+
+/** Tells the listener of each call of a method, before the object gets it. */
+export function onCall<Name extends string>(
+  target: Record<Name, (...args: never[]) => unknown>,
+  method: Name,
+  listener: (...args: unknown[]) => void,
+): void {
+  const original = target[method]
+  target[method] = (...args) => {
+    listener(...args)
+    return original.apply(target, args)
+  }
+}
