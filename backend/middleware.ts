@@ -1,6 +1,7 @@
-import { fromEvent } from './gateway-context'
+import { fields, fromEvent } from './gateway-context'
 import { isSuccess, type TooManyRequests, tooManyRequests, withHeaders } from './responses'
 import { beginSettling, type CostNow, prepareToSettle, type RequestSettling } from './settling'
+import { endingWith, isStream } from './streamed-response'
 import { waitForTurn } from './turn'
 import type { BackendOptions } from './with-rate-limit'
 
@@ -26,7 +27,10 @@ export interface RateLimitOptions extends BackendOptions {
 export interface RateLimitMiddleware {
   /** Answers a request that is over the limit with 429, and delays one that has a delay. */
   before(request: Request): Promise<TooManyRequests | undefined>
-  /** Adds the headers of the decision to the response, and settles what the request holds. */
+  /**
+   * Adds the headers of the decision to the response, and settles what the request holds: once its body is over, where
+   * that is a stream.
+   */
   after(request: Request): Promise<void>
   /** Adds the headers of the decision to the response that another middleware made from an error, and settles. */
   onError(request: Request): Promise<void>
@@ -60,11 +64,21 @@ export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
       addHeaders(request)
       const settling = settlings.get(request)
       if (fromEvent(event).opensConnection && isSuccess(response)) settling?.leave()
-      await settling?.end(() => options.cost?.(event as never, response as never))
+      const end = () => settling?.end(() => options.cost?.(event as never, response as never))
+      const streamed = settling && withBody(request.response, (body) => endingWith(body, end))
+      if (streamed === undefined) await end()
+      else request.response = streamed
     },
     async onError(request) {
       addHeaders(request)
       await settlings.get(request)?.end()
     },
   }
+}
+
+/** A streamed response, or one with a streamed body, with another stream; `undefined` for any other one. */
+function withBody(response: unknown, made: (body: AsyncIterable<unknown>) => unknown): unknown {
+  if (isStream(response)) return made(response)
+  const { body } = fields(response)
+  return isStream(body) ? { ...fields(response), body: made(body) } : undefined
 }

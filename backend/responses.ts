@@ -1,6 +1,7 @@
 import { headersFromContext } from '../lambda/responses/backend-headers'
 import { PROBLEM_KEYS } from '../lambda/responses/header-table'
 import type { GatewayContext } from './gateway-context'
+import { isStream } from './streamed-response'
 
 /** The answer to a request that is denied. */
 export interface ProblemResponse<Status extends number> {
@@ -43,7 +44,7 @@ export function problemResponse<Status extends number>(
 export function withHeaders<Result>(result: Result, { values, infersResponse }: GatewayContext): Result {
   const added = headersFromContext(values)
   if (Object.keys(added).length === 0 || result === undefined || result === null) return result
-  const response = isResponse(result) ? result : infersResponse ? inferred(result) : undefined
+  const response = isResponse(result) ? result : infersResponse && !isStream(result) ? inferred(result) : undefined
   if (response === undefined) return result
   const taken = new Set(
     [response.headers, response.multiValueHeaders].flatMap((some) => Object.keys(some ?? {})).map(lowerCase),

@@ -2,6 +2,7 @@ import { fromEvent } from './gateway-context'
 import { isSuccess, type TooManyRequests, tooManyRequests, withHeaders } from './responses'
 import type { Settlements } from './settlements'
 import { beginSettling, type CostNow, prepareToSettle, type SettleOptions } from './settling'
+import { streamEnd } from './streamed-response'
 import { waitForTurn } from './turn'
 
 /** A Lambda handler: the event first, then the context. What it returns may be a promise. */
@@ -35,8 +36,10 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
  * over the limit that an HTTP API passed on is answered 429 without calling the handler. A request with a delay waits
  * first.
  *
- * Once the handler has ended, by an error too, a request that holds units or a slot is settled. That never makes an
- * answer fail, and delays it by `settleWithinMs` at most. Where wrappers are nested, the outermost settles.
+ * Once the handler has ended, by an error too, a request that holds units or a slot is settled; where the handler
+ * streams its answer, once that is over as well. That never makes an answer fail, and delays it by `settleWithinMs` at
+ * most. Where wrappers are nested, the outermost settles. Of a streaming handler it is the inside:
+ * `awslambda.streamifyResponse(withRateLimit(handler))`.
  *
  * What opens a WebSocket is settled once its connection has ended: wrap the handler of `$disconnect`, too. Its messages
  * are not counted here, but by `withMessageLimit` of `sluice/tiered`.
@@ -74,6 +77,7 @@ export async function serveDecided<Args extends unknown[], Result>(
   const [event, ...others] = args
   const decision = fromEvent(event)
   const settling = beginSettling(decision, options, settlements)
+  const streamed = settling && streamEnd(others)
   let cost: (() => CostNow) | undefined
   try {
     await waitForTurn(decision.delayMs, others, options.maxDelayMs)
@@ -81,6 +85,7 @@ export async function serveDecided<Args extends unknown[], Result>(
     const result = await serve(...args)
     cost = () => options.cost?.(event, result)
     if (decision.opensConnection && isSuccess(result)) settling?.leave()
+    await streamed
     return result
   } finally {
     await settling?.end(cost)

@@ -222,8 +222,8 @@ function bundledSize(options: BuildOptions): number {
   }
 }
 
-test('bundled, it is smaller than 7 KB and needs nothing else, but for what settles', () => {
-  expect(bundledSize({ platform: 'neutral', external: ['./settler'] })).toBeLessThan(7000)
+test('bundled, it is smaller than 8.5 KB and needs nothing else, but for what settles', () => {
+  expect(bundledSize({ platform: 'neutral', external: ['./settler'] })).toBeLessThan(8500)
   const withSettler = bundledSize({ platform: 'node', format: 'cjs', external: ['@aws-sdk/*'] })
   expect(withSettler).toBeLessThan(120_000)
 })
