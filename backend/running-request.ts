@@ -1,5 +1,5 @@
 /** A stream that is piped into a response. */
-export interface Source {
+interface Source {
   readonly destroyed?: boolean
   readonly closed?: boolean
   readonly readableFlowing?: boolean | null

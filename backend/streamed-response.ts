@@ -19,7 +19,9 @@ const isResponseStream = (value: unknown): value is ResponseStream =>
 export const isStream = (body: unknown): body is AsyncIterable<unknown> =>
   typeof body === 'object' && body !== null && Symbol.asyncIterator in body && ('pipe' in body || 'getReader' in body)
 
-/** The same stream, which is not over before `end` has settled. An error ends it as well, and a consumer that leaves. */
+/**
+ * The same stream, which is not over before `end` has settled: where it is complete, fails, or its consumer leaves.
+ */
 export function endingWith(body: AsyncIterable<unknown>, end: () => Promise<void> | undefined): ReadableStream {
   const parts = body[Symbol.asyncIterator]()
   const source = {

@@ -5,12 +5,12 @@ export interface RequestSlot {
   /**
    * Keeps the slots past the end of the request: until `release`, or the policy's timeout.
    *
-   * @returns false where the request has none, or none any more.
+   * @returns false where the request has no slot, or its slots are free already.
    */
   hold(): boolean
   /**
-   * Frees the slots now, whatever still runs. It never rejects: a slot that cannot be freed lasts until its timeout, and
-   * `release` may be called again.
+   * Frees the slots now, whatever still runs. It never rejects: a slot that cannot be freed lasts until its timeout,
+   * and `release` may be called again.
    *
    * @returns whether it has freed any.
    */
@@ -21,10 +21,9 @@ const slots = new WeakMap<object, RequestSlots>()
 
 /**
  * The slots of a request: for a handler that goes on where its framework does not show it, or that needs its slot no
- * longer.
+ * longer. Where a request has no slot, such as one that is skipped, both methods answer `false`.
  *
- * @param request what the framework hands to its middlewares: `req`, `request`, `c` or `ctx`. One that has no slot, such
- * as one that is skipped, has something to hold and to release all the same.
+ * @param request what the framework hands to its middlewares: `req`, `request`, `c` or `ctx`.
  */
 export const slotOf = (request: object): RequestSlot => slotsOf(request)
 

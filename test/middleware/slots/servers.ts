@@ -29,7 +29,7 @@ export interface Way {
 const seen = (name: string, isStreamed = true): Way => ({ name, isSeen: true, isStreamed })
 const unseen = (name: string, isStreamed = true): Way => ({ name, isSeen: false, isStreamed })
 
-export interface Framework {
+interface Framework {
   readonly ways: readonly Way[]
   /** An app whose handlers are at `/<name of the way>`, each with the work that is to be done next. */
   listener(work: () => Work, options: RateLimitOptions<object>, file: string): Promise<RequestListener>

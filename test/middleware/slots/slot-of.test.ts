@@ -229,6 +229,30 @@ describe('slotOf', () => {
   })
 })
 
+describe('a client that leaves while its slot is being taken', () => {
+  test.each(['HTTP/1.1', 'HTTP/2'] as const)('keeps no slot: %s', async (protocol) => {
+    const { options, store, isFree } = limited()
+    const original = MemoryStore.prototype.write.bind(store)
+    let isAsked = false
+    jest.spyOn(store, 'write').mockImplementation(async (...given) => {
+      isAsked = true
+      await sleep(60)
+      return original(...given)
+    })
+    const limit = expressRateLimit(options) // of which any server can make use
+    const { port, server } = await listen(protocol, (request, response) => void limit(request, response, () => {}))
+    servers.push(server)
+    const client = visit(protocol, port, '/')
+    await until(() => isAsked)
+    client.leave()
+    await sleep(60)
+    await until(async () => !(await isFree()))
+    const takenAt = performance.now()
+    await until(isFree)
+    expect(performance.now() - takenAt).toBeLessThan(100 + 60 + 50)
+  })
+})
+
 describe('a connection that closes with pipelined requests', () => {
   test.each<[string, (work: Work) => express.RequestHandler, boolean]>([
     ['plain', (work) => async (_req, res) => void res.send(await work.text()), false],

@@ -12,7 +12,7 @@ export interface Job {
   readonly failsAt?: number
 }
 
-export const PART = Buffer.from('one part of what a model says\n')
+const PART = Buffer.from('one part of what a model says\n')
 
 /** What one handler does, and from when to when. */
 export class Work {
