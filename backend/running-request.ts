@@ -3,14 +3,13 @@ interface Source {
   readonly destroyed?: boolean
   readonly closed?: boolean
   readonly readableFlowing?: boolean | null
-  on(event: 'end' | 'close' | 'pause', listener: () => void): unknown
+  on(event: 'close', listener: () => void): unknown
 }
 
 /** As much of a writable stream of Node as is used here: the response of a server, or of a Lambda function. */
 export interface ResponseStream {
   readonly writableEnded: boolean
   write: (...args: never[]) => unknown
-  end: (...args: never[]) => unknown
   on(event: 'pipe' | 'unpipe', listener: (source: Source) => void): unknown
   on(event: 'finish' | 'close', listener: () => void): unknown
 }
@@ -42,10 +41,10 @@ export class RunningRequest {
 
   /**
    * Watches a response from before its handler runs. It is over when it is finished, or closed because its client has
-   * left. Streams that are piped into it are parts of their own until they have ended or closed; when the response is
-   * gone, one that was not destroyed and receives no data any more has ended, too.
+   * left. A handler that had not ended the response by then still runs as long as it writes.
    *
-   * A handler that has not ended its response before that was gone still runs as long as it writes.
+   * A stream that is piped into the response is a part of its own until it has closed. Once the response is over, one
+   * that is unpiped or paused counts as ended, unless it was destroyed and has yet to close.
    *
    * @returns what says that the response is over, for callers that learn it sooner.
    */
@@ -53,23 +52,20 @@ export class RunningRequest {
     const end = this.begin()
     const sources = new Map<Source, PipedSource>()
     let quiet: NodeJS.Timeout | undefined
-    const showsItself = () => void quiet?.refresh()
 
     const onPipe = (source: Source) => {
       const known = sources.get(source)
-      if (known) known.isPiped = true
-      else {
-        const piped = { isPiped: true, end: this.begin() }
-        sources.set(source, piped)
-        for (const event of ['end', 'close'] as const) source.on(event, piped.end)
-        source.on('pause', showsItself)
+      if (known) {
+        known.isPiped = true
+        return
       }
-      showsItself()
+      const piped = { isPiped: true, end: this.begin() }
+      sources.set(source, piped)
+      source.on('close', piped.end)
     }
     const onUnpipe = (source: Source) => {
       const known = sources.get(source)
       if (known) known.isPiped = false
-      showsItself()
     }
     const endWhatStandsStill = () => {
       end()
@@ -81,10 +77,7 @@ export class RunningRequest {
       if (response.writableEnded) {
         end()
         if (this.parts === 0) clearTimeout(quiet)
-      } else {
-        onCall(response, 'write', showsItself)
-        onCall(response, 'end', end)
-      }
+      } else onCall(response, 'write', () => quiet?.refresh())
     }
     response.on('pipe', onPipe)
     response.on('unpipe', onUnpipe)

@@ -13,7 +13,7 @@ export function streamEnd(given: readonly unknown[]): Promise<void> | undefined 
 }
 
 const isResponseStream = (value: unknown): value is ResponseStream =>
-  ['write', 'end', 'on'].every((name) => typeof (value as Record<string, unknown> | null)?.[name] === 'function')
+  ['write', 'on'].every((name) => typeof (value as Record<string, unknown> | null)?.[name] === 'function')
 
 /** Whether a body is a stream of Node or of the web. */
 export const isStream = (body: unknown): body is AsyncIterable<unknown> =>

@@ -19,6 +19,7 @@ export interface ServerStream extends ResponseStream {
 /** As much of Node's `ServerResponse` as is used here. */
 export interface NodeResponse extends ServerStream {
   statusCode: number
+  end: (...args: never[]) => unknown
   readonly headersSent: boolean
   hasHeader(name: string): boolean
   setHeader(name: string, value: string): unknown
@@ -44,20 +45,25 @@ export class Connection {
     if (isGone(response)) return AbortSignal.abort()
     const controller = new AbortController()
     const left = () => {
+      forget()
       if (!response.writableEnded) controller.abort()
     }
     response.once('close', left)
-    onSocketClose(response, left)
+    const forget = onSocketClose(response, left)
     return controller.signal
   }
 
   /** Calls the listener once the request has ended, as `RunningRequest` sees it. */
   onEnd(listener: () => void): void {
-    this.running = new RunningRequest(listener)
+    let forget = () => {}
+    this.running = new RunningRequest(() => {
+      forget()
+      listener()
+    })
     if (!this.response) return
     const over = this.running.watch(this.response)
     if (isGone(this.response)) over()
-    else onSocketClose(this.response, over)
+    else forget = onSocketClose(this.response, over)
   }
 
   /** Whether somebody wants to know the end of the request. */
@@ -100,10 +106,12 @@ const listeners = new WeakMap<Socket, Set<() => void>>()
 /**
  * Calls the listener when the response's socket closes. A pipelined response that waits for those before it has no
  * socket yet, and Node never closes it.
+ *
+ * @returns what makes it forget the listener, for the socket may serve many more requests.
  */
-function onSocketClose(response: ServerStream, listener: () => void): void {
+function onSocketClose(response: ServerStream, listener: () => void): () => void {
   const socket = response.req?.socket
-  if (!socket) return
+  if (!socket) return () => {}
   let waiting = listeners.get(socket)
   if (!waiting) {
     const all = new Set<() => void>()
@@ -114,7 +122,7 @@ function onSocketClose(response: ServerStream, listener: () => void): void {
     waiting = all
   }
   waiting.add(listener)
-  response.once('close', () => waiting.delete(listener))
+  return () => waiting.delete(listener)
 }
 
 export function setHeaders(response: Pick<NodeResponse, 'setHeader'>, headers: Readonly<Record<string, string>>): void {

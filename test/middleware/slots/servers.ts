@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { getRequestListener } from '@hono/node-server'
 import express from 'express'
@@ -46,7 +46,15 @@ async function write(work: Work, response: Pick<ServerResponse, 'write' | 'end'>
 }
 
 const Express: Framework = {
-  ways: [unseen('plain', false), seen('pipeline'), unseen('pipe'), seen('destroyed'), unseen('writes'), unseen('file')],
+  ways: [
+    unseen('plain', false),
+    seen('pipeline'),
+    unseen('pipe'),
+    unseen('tee'),
+    seen('destroyed'),
+    unseen('writes'),
+    unseen('file'),
+  ],
   async listener(work, options, file) {
     const app = express().set('env', 'test').use(expressRateLimit(options))
     app.get('/plain', async (_req, res) => void res.send(await work().text()))
@@ -54,6 +62,11 @@ const Express: Framework = {
     app.get('/pipe', (_req, res) => {
       const parts = Readable.from(work().parts())
       parts.on('error', () => res.destroy()).pipe(res)
+    })
+    app.get('/tee', (_req, res) => {
+      const parts = Readable.from(work().parts())
+      parts.on('error', () => res.destroy()).pipe(res)
+      parts.pipe(new PassThrough().resume())
     })
     app.get('/destroyed', (_req, res) => {
       const parts = Readable.from(work().parts())
@@ -172,6 +185,7 @@ export async function listen(protocol: 'HTTP/1.1' | 'HTTP/2', listener: RequestL
   const server = (protocol === 'HTTP/2' ? createHttp2Server() : createServer()) as Server
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     delete overAt.last
+    response.setMaxListeners(20) // for the listener of this test is one more
     response.once('close', () => {
       overAt.last = performance.now()
     })

@@ -4,15 +4,28 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
 import fastify from 'fastify'
+import { Hono } from 'hono'
 import Koa from 'koa'
 import { createLimiter, MemoryStore } from '../../../limiter'
 import { StoreUnavailableError } from '../../../limiter/errors'
-import { expressRateLimit, fastifyRateLimit, koaRateLimit, type RateLimitOptions, slotOf } from '../../../middleware'
+import {
+  expressRateLimit,
+  fastifyRateLimit,
+  honoRateLimit,
+  koaRateLimit,
+  type RateLimitOptions,
+  slotOf,
+} from '../../../middleware'
 import { visit } from './client'
 import { listen } from './servers'
 import { Work } from './work'
 
 const RUNNING = { name: 'running', algorithm: 'concurrency', limit: 1, timeout: '1h' } as const
+
+const DELAYING = [
+  RUNNING,
+  { name: 'pace', limit: 1, window: '8s', algorithm: 'fixed-window', action: 'delay', maxDelay: '20s' },
+] as const
 
 /** Longer than a slot is kept after the last sign of a handler. */
 const QUIET = 120
@@ -59,24 +72,24 @@ describe('a handler that goes on after its client has left', () => {
     expect(freeAt - work.endedAt!).toBeLessThan(150)
   })
 
-  test('is seen where it ends its response', async () => {
+  test('is seen where it pipes only then, until what it pipes stands still', async () => {
     const { options, isFree } = limited()
-    let ended = false
-    const { visit } = await serve(
-      async (_req, res) => {
-        res.flushHeaders()
-        res.write('a')
-        await sleep(50)
-        ended = true
-        res.end()
-      },
-      [options],
-    )
-    const client = visit()
+    const work = new Work({ parts: 1_000_000, everyMs: 0 })
+    const app = new Koa()
+    app.use(koaRateLimit(options)).use(async (ctx) => {
+      ctx.respond = false
+      ctx.res.write('begun')
+      await sleep(2 * QUIET)
+      Readable.from(work.parts()).pipe(ctx.res)
+    })
+    const { port, server } = await listen('HTTP/1.1', app.callback() as never)
+    servers.push(server)
+    const client = visit('HTTP/1.1', port, '/')
     await client.begun
     client.leave()
     await until(isFree)
-    expect(ended).toBe(true)
+    expect(work.beganAt).toBeLessThanOrEqual(performance.now())
+    expect(performance.now() - work.beganAt!).toBeLessThan(150)
   })
 
   test('keeps the slot that it holds until it releases it', async () => {
@@ -279,12 +292,22 @@ describe('a connection that closes with pipelined requests', () => {
   })
 })
 
+test('a client that leaves while its request is delayed gets its slot back where no response is shown', async () => {
+  const limiter = createLimiter({ store: new MemoryStore(), policies: DELAYING, denialTtlMs: 0 })
+  const app = new Hono().use(honoRateLimit({ limiter, keyBy: () => 'a' })).get('/', (c) => c.text('answered'))
+  const isFree = async () => (await limiter.peek('a')).allowed
+  expect((await app.request('/')).status).toBe(200)
+  await until(isFree)
+  const client = new AbortController()
+  const left = app.request('/', { signal: client.signal })
+  await until(async () => !(await isFree()))
+  client.abort()
+  expect((await left).status).toBe(408)
+  await until(isFree)
+})
+
 test('a client of HTTP/2 that leaves while its request is delayed gets its units and its slot back', async () => {
-  const policies = [
-    RUNNING,
-    { name: 'pace', limit: 1, window: '8s', algorithm: 'fixed-window', action: 'delay', maxDelay: '20s' },
-  ] as const
-  const limiter = createLimiter({ store: new MemoryStore(), policies, denialTtlMs: 0 })
+  const limiter = createLimiter({ store: new MemoryStore(), policies: DELAYING, denialTtlMs: 0 })
   const refund = jest.spyOn(limiter, 'refund')
   const app = new Koa()
   app.use(koaRateLimit({ limiter, keyBy: () => 'a' })).use((ctx) => {
