@@ -58,7 +58,7 @@ const debt = (fields: Fields, policy: CompiledPolicy, units: number, chargedAt: 
   policy.counter.chargeLate(fields, units, latestCharge(fields, policy, chargedAt, now), now) ??
   policy.counter.chargeLate(fields, units, now, now)
 
-/** Algorithms that know the time of each unit, or nearly. Of the others a window that ended just then may not be the one. */
+/** Algorithms that know the time of each unit, or nearly. For the others a second may be the edge of a window. */
 const EXACT_IN_TIME: readonly unknown[] = ['sliding-log', 'sliding-buckets']
 
 /**

@@ -70,6 +70,7 @@ export interface Limiter {
    * alone.
    */
   takeAll(subjects: readonly SubjectCharge[], options: ReserveOptions): Promise<ReservedDecision>
+  /** Takes the request's units from all policies of all subjects, or from none. */
   takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
   /**
    * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject

@@ -5,7 +5,10 @@ import type { ReservedUnits } from './reservations'
 
 /** How a meter debits. */
 export interface MeterOptions {
-  /** Units past the reservation that are taken from the limit in one call, where a tenth of the reservation is less. @default 1 */
+  /**
+   * Units past the reservation that one call takes from the limit at least; a tenth of the reservation where that is
+   * more. @default 1
+   */
   readonly step?: number
 }
 
@@ -17,8 +20,8 @@ export interface Meter {
    * more; and at most one a second, or one for each quarter of what the limit had left.
    *
    * @returns whether to stop: the limit has no more. What was used past it is a debt, charged by `settle`: one debit,
-   * and `step` units or a tenth of the reservation; where others use the limit at the same time, up to a quarter of what
-   * it had left a second ago.
+   * and `step` units or a tenth of the reservation; where others use the limit at the same time, up to a quarter of
+   * what it had left a second ago.
    */
   debit(units: UsedUnits): Promise<{ readonly stop: boolean }>
   /**

@@ -11,8 +11,8 @@ import { isPrefix } from './stores/attribute-prefix'
 import { MARKS } from './stores/store'
 
 /**
- * A reservation as text: `2.<what it says>.<when it was charged>.<marks>.<proofs>`. The first part is deflated JSON, and
- * its hash is the reservation's name. The others are not covered by it: the time and the marks are guesses that a
+ * A reservation as text: `2.<what it says>.<when it was charged>.<marks>.<proofs>`. The first part is deflated JSON,
+ * and its hash is the reservation's name. The others are not covered by it: the time and the marks are guesses that a
  * write's guard checks, and proofs prove themselves.
  */
 const VERSION = '2'

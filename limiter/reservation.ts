@@ -21,7 +21,7 @@ export type IsSettled = (policy: CompiledPolicy, units: number) => boolean
  * What a request asks to hold: units that it is charged now, and settled when their true number is known, and slots of
  * policies that count running requests.
  *
- * The reservation is stored once, in the caller's item: what nobody settles uses up that caller's places and no other's.
+ * The reservation is stored once, in the caller's item: what nobody settles uses up the caller's places and no others.
  * It is named by a hash of all that it says and of 128 bits of chance. So whoever changes what a reservation says names
  * one that does not exist.
  */
@@ -100,6 +100,14 @@ export class Reservation {
       marks,
       proofs,
     })
+  }
+
+  /** The characters of its token at most, whatever becomes of it. */
+  get longestToken(): number {
+    const longest: readonly [string, number] = [MARKS[0], Number.MAX_SAFE_INTEGER]
+    const marks = this.subjects.slice(1).map(() => longest)
+    const proofs = this.proofs?.tell(() => true)
+    return toToken(this.text, { chargedAt: Number.MAX_SAFE_INTEGER, marks, proofs }).length
   }
 
   /** What ends it where the answer of the store was lost, and it may stand there; `undefined` where nothing is held. */

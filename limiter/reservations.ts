@@ -31,7 +31,7 @@ export const RESERVATIONS = reservationsBy(bind(holds, QUOTA), false)
 /** The same where all that is reserved only observes: a caller who has too many open is not denied for that. */
 export const OBSERVED = reservationsBy(nonBlocking(bind(holds, QUOTA), 'observe'), true)
 
-/** In the items of other subjects: since when units have been reserved there, so that none is given back after a reset. */
+/** In other subjects' items: since when units have been reserved there, so that none is given back after a reset. */
 export const SHARED = reservationsBy(bind(holds, { ...QUOTA, limit: 0, isShared: true }), false)
 
 /** What a request reserved of one policy. */

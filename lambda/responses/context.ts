@@ -141,8 +141,8 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     degraded: standing.degraded,
     reservation: outcome.reservation ?? '',
     detail: plain(sentence(reason, standing), 512),
-    rateLimit: rateLimitList(standing, shapes),
-    rateLimitPolicy: rateLimitPolicyList(shapes),
+    rateLimit: rateLimitList(standing, shapes, outcome.reservation),
+    rateLimitPolicy: rateLimitPolicyList(shapes, outcome.reservation),
     ...(Object.fromEntries(Object.entries(costs).map(([key, units]) => [key, charged(units)])) as NamedCosts),
   }
 }

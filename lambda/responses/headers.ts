@@ -17,10 +17,12 @@ export const NEVER_SECONDS = 31_536_000
 const GREATEST_INTEGER = 999_999_999_999_999
 
 /**
- * Keeps the items of several policies well inside the 8 KB of a WebSocket authorizer's answer; those that do not fit
- * are left out.
+ * Bytes of an authorizer's answer to a WebSocket API, at most 8 KB, for what settles the request and for the two lists
+ * of its policies. The longest reservation of 30 policies fits; the items of the lists that do not are left out.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html
  */
-const LONGEST_LIST = 2_048
+export const MAX_RESERVATION = 4096
 
 /** Whole seconds, rounded up so that they are never too early: 0 for the past, a year for `Infinity`. */
 export function toSeconds(ms: number): number {
@@ -61,9 +63,9 @@ export function recordedOverage({ allowed, overage = 0 }: Standing): number {
  * moment when this request passes, and a policy that would have allowed it keeps its `t` only if that comes first. A
  * `t` after `Retry-After` would make the client wait for a quota that it has not used up.
  */
-export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPolicy[]): string {
+export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPolicy[], reservation = ''): string {
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision)
-  return list(shapes, ({ name }) => {
+  return list(shapes, reservation, ({ name }) => {
     if (!Object.hasOwn(decision.policies, name)) return undefined
     const standing = decision.policies[name]!
     const t = moreInSeconds(standing)
@@ -78,9 +80,10 @@ export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPol
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
-export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[]): string {
+export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[], reservation = ''): string {
   return list(
     shapes,
+    reservation,
     ({ name, limit, windowMs, counter }) =>
       `${quoted(name)};q=${toInteger(limit)};${counter?.isEndedByOthers ? 'qu="concurrent-requests"' : `w=${windowSeconds(windowMs)}`}`,
   )
@@ -95,12 +98,17 @@ function windowSeconds(windowMs: number): number {
   return Math.max(1, toSeconds(windowMs))
 }
 
-function list(shapes: readonly AdvertisedPolicy[], toItem: (shape: AdvertisedPolicy) => string | undefined): string {
+function list(
+  shapes: readonly AdvertisedPolicy[],
+  reservation: string,
+  toItem: (shape: AdvertisedPolicy) => string | undefined,
+): string {
+  const most = (MAX_RESERVATION - reservation.length) / 2
   let items = ''
   for (const shape of shapes) {
     const item = toItem(shape)
     if (item === undefined) continue
-    if (items.length + item.length + 2 > LONGEST_LIST) break
+    if (items.length + item.length + 2 > most) break
     items += items === '' ? item : `, ${item}`
   }
   return items

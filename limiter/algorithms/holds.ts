@@ -25,8 +25,8 @@ export interface HoldsQuota {
   /** The longest that a hold lasts, in milliseconds. */
   readonly longestMs: number
   /**
-   * Whether the holds stand in another item: here is `b` alone, since when requests have held units of this one. An item
-   * that was reset, and begun again, has none or a later one.
+   * Whether the holds stand in another item: here is `b` alone, since when requests have held units of this one. An
+   * item that was reset, and begun again, has none or a later one.
    */
   readonly isShared?: boolean
 }

@@ -27,8 +27,9 @@ export interface SlidingBucketsQuota {
  * Sliding window in sub-windows: `limit` units in the `buckets` newest sub-windows, the current one included.
  *
  * Fields: `w` the newest sub-window written; a slot for each with a count; `n` the sum of the slots from `o` on; `v`
- * how often units were given back, or charged late. The usual write only adds: slots that have expired linger in `n`, which can only
- * make it stricter. When `n` is full, what is known to have expired is subtracted in the same write as the charge.
+ * how often units were given back, or charged late. The usual write only adds: slots that have expired linger in `n`,
+ * which can only make it stricter. When `n` is full, what is known to have expired is subtracted in the same write as
+ * the charge.
  *
  * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy
  * sub-window, 11 bytes each.

@@ -3,7 +3,7 @@ import { parseList } from 'structured-headers'
 import { costKey, MOST_COST_NAMES } from '../../lambda/config-table/items/cost-names'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { plain, toContext } from '../../lambda/responses/context'
-import { NEVER_SECONDS } from '../../lambda/responses/headers'
+import { MAX_RESERVATION, NEVER_SECONDS } from '../../lambda/responses/headers'
 import type { Decision } from '../../limiter/decision'
 import { codePoint } from '../code-point'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
@@ -283,18 +283,23 @@ describe('what API Gateway requires', () => {
     )
   })
 
-  test('has at most the 8 KB of a WebSocket answer', () => {
-    const shapes = Array.from({ length: 300 }, (_, index) => ({ name: `"${index}`, limit: 1e15, windowMs: 1e15 }))
-    const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
-    const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
-    const costs = Object.fromEntries(
-      Array.from({ length: MOST_COST_NAMES }, (_, i) => [costKey(`${'x'.repeat(30)}${i}`), Number.MAX_SAFE_INTEGER]),
-    )
-    const charged = { ...decision, chargedAt: NOW }
-    const [tier, subject] = ['é'.repeat(1_000), 'x'.repeat(1_000)]
-    const context = toContext({ decision: charged, shapes, tier, subject, cost: 1, costs, now: NOW })
-    expect(JSON.stringify(context).length).toBeLessThan(8_000)
-  })
+  test.each([0, 500, MAX_RESERVATION])(
+    'has at most the 8 KB of a WebSocket answer, with a reservation of %i',
+    (bytes) => {
+      const shapes = Array.from({ length: 300 }, (_, index) => ({ name: `"${index}`, limit: 1e15, windowMs: 1e15 }))
+      const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
+      const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
+      const costs = Object.fromEntries(
+        Array.from({ length: MOST_COST_NAMES }, (_, i) => [costKey(`${'x'.repeat(30)}${i}`), Number.MAX_SAFE_INTEGER]),
+      )
+      const charged = { ...decision, chargedAt: NOW }
+      const [tier, subject] = ['é'.repeat(1_000), 'x'.repeat(1_000)]
+      const reservation = 'x'.repeat(bytes)
+      const context = toContext({ decision: charged, shapes, tier, subject, cost: 1, costs, reservation, now: NOW })
+      expect(context.reservation).toBe(reservation)
+      expect(JSON.stringify(context).length).toBeLessThan(8_000)
+    },
+  )
 })
 
 test.each([
