@@ -53,10 +53,14 @@ const writesOf = (
     return write ? [{ prefix: policy.prefix, write }] : []
   })
 
-/** Units are charged when the request was admitted, while that counts, and else now. */
-const debt = (fields: Fields, policy: CompiledPolicy, units: number, chargedAt: EpochMs, now: EpochMs) =>
-  policy.counter.chargeLate(fields, units, latestCharge(fields, policy, chargedAt, now), now) ??
-  policy.counter.chargeLate(fields, units, now, now)
+/** Units are charged when the request was admitted, while that counts, and else now; they open no anchored window. */
+function debt(fields: Fields, policy: CompiledPolicy, units: number, chargedAt: EpochMs, now: EpochMs) {
+  const { counter, written } = policy
+  const then = counter.chargeLate(fields, units, latestCharge(fields, policy, chargedAt, now), now)
+  if (then) return then
+  const isOpen = written.algorithm !== 'anchored-window' || counter.step(fields, 0, now).verdict.resetAfterMs > 0
+  return isOpen ? counter.chargeLate(fields, units, now, now) : undefined
+}
 
 /** Algorithms that know the time of each unit, or nearly. For the others a second may be the edge of a window. */
 const EXACT_IN_TIME: readonly unknown[] = ['sliding-log', 'sliding-buckets']
@@ -78,13 +82,20 @@ export const endsIn = (item: Item, { id, holders }: Reserved): PolicyWrite[] =>
     return write ? [{ prefix: policy.prefix, write }] : []
   })
 
+/** All policies whose fields a settlement writes. */
+export const policiesOf = ({ holders, entries }: Reserved): CompiledPolicy[] => [
+  ...holders,
+  ...entries.map(({ policy }) => policy),
+]
+
 /**
  * The item as it was if the request was the only one, which is what a write is made from where nothing is known: its
  * guard holds while no others have come in its way. `undefined` where nobody says when that was.
  */
-export function guessOf({ id, forMs, entries, holders, guess }: Reserved): Item | undefined {
-  const { chargedAt, mark } = guess
+export function guessOf(reserved: Reserved, chargedAt: EpochMs | undefined): Item | undefined {
   if (chargedAt === undefined) return undefined
+  const { id, forMs, entries, holders, isShared, guess } = reserved
+  const { mark } = guess
   const held = holders.map((policy): [string, Fields] => [
     policy.prefix,
     { n: 1, [id]: chargedAt + (policy === RESERVATIONS ? forMs : policy.windowMs) },
@@ -93,10 +104,10 @@ export function guessOf({ id, forMs, entries, holders, guess }: Reserved): Item 
     const write = policy.counter.chargeLate({}, units, chargedAt, chargedAt)
     return [policy.prefix, write && units > 0 ? apply(write, {}) : {}]
   })
-  const policies = [...holders, ...entries.map(({ policy }) => policy)]
+  const since: [string, Fields][] = isShared ? [[RESERVATIONS.prefix, { b: chargedAt }]] : []
   return {
-    policies: Object.fromEntries([...held, ...charged]),
+    policies: Object.fromEntries([...since, ...held, ...charged]),
     marks: mark ? { [mark[0]]: mark[1] } : {},
-    expiresAtSeconds: expiryFor(policies, undefined, chargedAt) ?? 0,
+    expiresAtSeconds: expiryFor(policiesOf(reserved), undefined, chargedAt) ?? 0,
   }
 }

@@ -58,8 +58,9 @@ interface CostTally {
   /** Admitted beyond what was reserved, and how many of those are in the store. */
   admitted: number
   stored: number
-  /** What the limit had left after the last call. */
+  /** What the limit had left after the last call, and whether the store answered it. */
   left: number
+  isStored: boolean
   askedAt: EpochMs
 }
 
@@ -76,7 +77,10 @@ export function meterOf(
     const tally = tallies.find(({ entries: [other] }) => other!.policy.costName === policy.costName)
     if (tally) tally.entries.push(entry)
     else
-      tallies.push({ entries: [entry], reserved: units, used: 0, admitted: 0, stored: 0, left: 0, askedAt: -Infinity })
+      tallies.push({
+        ...{ entries: [entry], reserved: units, used: 0, admitted: 0, stored: 0 },
+        ...{ left: 0, isStored: true, askedAt: -Infinity },
+      })
   }
   let isOver = false
   let last: Promise<unknown> = Promise.resolve()
@@ -91,14 +95,21 @@ export function meterOf(
       tally.used += used(tally.entries[0]!) ?? 0
       const missing = tally.used - tally.reserved - tally.admitted
       if (missing <= 0 || isOver || !isDue(tally, missing)) continue
-      tally.askedAt = limiter.now()
-      const { allowed, isStored, left } = await limiter.takeMore(tally.entries, missing)
-      tally.left = left
-      if (!allowed) isOver = true
-      else tally.admitted += missing
-      if (allowed && isStored) tally.stored += missing
+      if (await take(tally, missing)) tally.admitted += missing
+      // what was admitted without the store is taken from it as soon as it answers
+      const unstored = tally.admitted - tally.stored
+      if (tally.isStored && unstored > 0 && !isOver) await take(tally, unstored)
     }
     return { stop: isOver }
+  }
+  /** Whether so many units more were admitted. */
+  const take = async (tally: CostTally, units: number): Promise<boolean> => {
+    tally.askedAt = limiter.now()
+    const { allowed, isStored, left } = await limiter.takeMore(tally.entries, units)
+    Object.assign(tally, { left, isStored })
+    if (!allowed) isOver = true
+    else if (isStored) tally.stored += units
+    return allowed
   }
   /** One after another. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {

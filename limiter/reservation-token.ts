@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { EpochMs } from './clock'
 import { type CompiledPolicy, compile } from './compiled-policy'
-import { ReservationError } from './errors'
+import { LATEST_MS, ReservationError } from './errors'
 import { CALLER_WAITS } from './policies/over-limit'
 import { POLICY_FIELDS, parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
+import { LONGEST_HOLD_MS } from './policies/quota'
 import { provenBy } from './reservation-proofs'
 import { type Guess, RESERVATIONS, type Reserved, type ReservedUnits } from './reservations'
 import { isPrefix } from './stores/attribute-prefix'
@@ -75,15 +77,14 @@ function parse(token: string, own: readonly CompiledPolicy[]): Reserved[] {
   if (more.length > 0 || proofs === undefined) throw new TypeError('not five parts')
   const text = inflateRawSync(Buffer.from(said, 'base64url'), { maxOutputLength: MAX_TEXT }).toString()
   const [, forMs, subjects, root] = JSON.parse(text) as [string, number, WrittenSubject[], string?]
-  if (!Number.isSafeInteger(forMs)) throw new TypeError('no time')
-  const chargedAt = time === '' ? undefined : numberIn(time)
+  const chargedAt = time === '' ? undefined : timeIn(numberIn(time))
   const marks = ['', ...seen.split('-')].map(markIn)
   const parsed = subjects.map(([key, written]) => ({ key, entries: entriesOf(key, written, own) }))
   const observed = parsed.flatMap(({ entries }) => entries.filter((entry) => isSettled(entry) && entry.isObserved))
   const proven = new Map(provenBy(root, proofs, observed.length).map((bit, i) => [observed[i]!, bit]))
   const hasUnits = parsed.some(({ entries }) => entries.some(isSettled))
-  if (subjects.length === 0 || (!hasUnits && parsed.some(({ entries }) => entries.length === 0)))
-    throw new TypeError('nothing is held')
+  checkHolding(forMs, subjects)
+  if (!hasUnits && parsed.some(({ entries }) => entries.length === 0)) throw new TypeError('nothing is held')
   const id = nameOf(text)
   return parsed.map(({ key, entries }, i) => ({
     key,
@@ -107,7 +108,7 @@ function parseFirstForm(token: string, own: readonly CompiledPolicy[]): Reserved
   const [, forMs, subjects] = JSON.parse(text) as [string, number, WrittenSubject[]]
   const seen = JSON.parse(hints) as readonly [uncharged: unknown, expiry?: unknown, fields?: readonly object[]][]
   const id = nameOf(text)
-  if (subjects.length === 0) throw new TypeError('no subjects')
+  checkHolding(forMs, subjects)
   return subjects.map(([key, written], i) => {
     const all = entriesOf(key, written, own)
     if (all.length === 0) throw new TypeError('nothing is held')
@@ -116,7 +117,7 @@ function parseFirstForm(token: string, own: readonly CompiledPolicy[]): Reserved
       .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? undefined : true }))
     const slots = all.filter((entry) => !isSettled(entry)).map(({ policy }) => policy)
     const until = (seen[i]?.[2]?.[0] as Record<string, unknown> | undefined)?.[id]
-    const guess = Number.isSafeInteger(until) ? { chargedAt: (until as number) - forMs } : {}
+    const guess = Number.isSafeInteger(until) ? { chargedAt: timeIn((until as number) - forMs) } : {}
     const holders = [...(entries.length > 0 ? [RESERVATIONS] : []), ...slots]
     return { key, id, forMs, entries, holders, isShared: false, guess }
   })
@@ -137,6 +138,19 @@ function entriesOf(key: unknown, written: readonly WrittenEntry[], own: readonly
     const now = own.find((one) => one.prefix === prefix && one.costName === then.costName && !one.chargesAtTurn)
     return { policy: now ?? then, units, isObserved: then.nonBlocking }
   })
+}
+
+function checkHolding(forMs: unknown, subjects: readonly WrittenSubject[]): void {
+  if (!Number.isSafeInteger(forMs) || (forMs as number) < 0 || (forMs as number) > LONGEST_HOLD_MS)
+    throw new TypeError('no time')
+  const keys = new Set(subjects.map(([key]) => key))
+  if (keys.size === 0 || keys.size < subjects.length) throw new TypeError('no subjects, or one twice')
+}
+
+/** A moment for which all windows can be told. */
+function timeIn(at: number): EpochMs {
+  if (!(at >= 0 && at <= LATEST_MS)) throw new TypeError('no such time')
+  return at
 }
 
 function numberIn(text: string): number {

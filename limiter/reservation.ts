@@ -61,9 +61,11 @@ export class Reservation {
     function isCaller({ key }: ReservedCharge): boolean {
       return settled.length > 0 && key === caller
     }
-    this.subjects = holding.map(({ charge, units, slots }) => [
-      charge.key,
-      [...units, ...slots].map((policy) => writtenEntry(policy, takenFrom(charge, policy))),
+    this.subjects = [...new Set(holding.map(({ charge }) => charge.key))].map((key) => [
+      key,
+      holding.flatMap(({ charge, units, slots }) =>
+        charge.key === key ? [...units, ...slots].map((policy) => writtenEntry(policy, takenFrom(charge, policy))) : [],
+      ),
     ])
     this.proofs = proofsOf(holding.flatMap(({ units }) => units.filter((policy) => policy.nonBlocking)))
     this.text = textOf(forMs, this.subjects, this.proofs?.root)

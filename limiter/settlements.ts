@@ -2,17 +2,14 @@ import { exactly, numberOf, when } from './algorithms/conditional-write'
 import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
-import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, unusedBy } from './corrections'
+import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
 import { contention } from './errors'
 import { RESERVATIONS, type Reserved } from './reservations'
 import { type SettledSubjects, SharedUnits } from './shared-units'
 import type { Item, PolicyWrite } from './stores/store'
 
-/**
- * What became of what a request holds. `slots`: only these were left. `elsewhen`: it was charged at another time than
- * the one that was told.
- */
-type End = { readonly kind: 'ended' | 'slots' | 'gone' } | { readonly kind: 'elsewhen'; readonly chargedAt: EpochMs }
+/** What became of what a request holds. `slots`: only these were left. */
+type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
 
 /** No time: a write under this guard is refused, and brings the item back. */
 const NEVER = -1
@@ -29,7 +26,7 @@ const NEVER = -1
  */
 export class Settlements {
   private readonly shared: SharedUnits
-  /** Settlements that are under way here, by the reservation: several of one count once. */
+  /** Settlements that are under way here, by the reservation: several of one come one after another. */
   private readonly running = new Map<string, Promise<unknown>>()
 
   constructor(private readonly subjects: SettledSubjects) {
@@ -49,8 +46,8 @@ export class Settlements {
       return ends.some(({ kind }) => kind !== 'gone')
     }
     const [caller] = own as [Reserved]
-    await this.running.get(caller.id)?.catch(() => {})
-    const settling = this.settleShared(caller, shared, actual)
+    const before = this.running.get(caller.id) ?? Promise.resolve()
+    const settling = before.catch(() => {}).then(() => this.settleShared(caller, shared, actual))
     this.running.set(caller.id, settling)
     try {
       return await settling
@@ -59,56 +56,65 @@ export class Settlements {
     }
   }
 
-  /** A debt is charged to other subjects before the reservation ends, and what is given back to them after. */
+  /**
+   * A debt is charged to other subjects before the reservation ends, once the store has shown that it stands; what is
+   * given back to them comes after. So nobody who writes a token moves what is not reserved.
+   */
   private async settleShared(caller: Reserved, shared: readonly Reserved[], actual: ActualUnits): Promise<boolean> {
-    if (this.shared.isOver(caller.id)) return false
-    const { forMs, id } = caller
-    const until = numberOf(fieldsOf(this.subjects.view(caller.key)?.item, RESERVATIONS), id)
-    let chargedAt = until > 0 ? until - forMs : caller.guess.chargedAt
-    for (;;) {
-      if (chargedAt !== undefined) await allOf(shared.map((one) => this.shared.charge(one, actual, chargedAt!)))
-      const end = await this.end(caller, actual, chargedAt ?? NEVER).catch((error) => {
-        this.shared.noteEnd(id, 'in doubt')
-        throw error
-      })
-      const isEnded = end.kind === 'ended'
-      // what was charged for a reservation that is gone, or was made at another time, is given back
-      if (chargedAt !== undefined)
-        await allOf(shared.map((one) => this.shared.giveBack(one, isEnded ? actual : undefined, chargedAt!)))
-      if (end.kind !== 'elsewhen') {
-        this.shared.noteEnd(id, 'over')
-        return isEnded
-      }
-      chargedAt = end.chargedAt
-    }
+    const owing = shared.filter(({ entries }) => entries.some((entry) => owedBy(actual)(entry) > 0))
+    const heldFrom = owing.length > 0 ? await this.look(caller) : undefined
+    if (heldFrom !== undefined) await allOf(owing.map((one) => this.shared.charge(one, actual, heldFrom)))
+    const end = owing.length > 0 && heldFrom === undefined ? GONE : await this.end(caller, actual)
+    const chargedAt = end.kind === 'ended' ? end.chargedAt : undefined
+    await allOf(shared.map((one) => this.shared.giveBack(one, actual, chargedAt)))
+    return end.kind === 'ended'
   }
 
-  /** @param expected when it must have been charged. @default whenever it was */
-  private async end(reserved: Reserved, actual: ActualUnits, expected?: EpochMs): Promise<End> {
-    const { key, id, forMs, entries, holders } = reserved
-    const policies = [...holders, ...entries.map(({ policy }) => policy)]
+  /** When the units were charged whose reservation is stored and open; `undefined` where there is none. */
+  private async look(caller: Reserved): Promise<EpochMs | undefined> {
+    const { key, id, forMs } = caller
+    const now = this.subjects.now()
+    const { item } = await this.subjects.items.charge(
+      key,
+      [lookFor(caller)],
+      policiesOf(caller),
+      undefined,
+      now,
+      this.subjects.deadline(),
+    )
+    const until = numberOf(fieldsOf(item, RESERVATIONS), id)
+    return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
+  }
+
+  private async end(reserved: Reserved, actual: ActualUnits): Promise<End> {
+    const { key, id, forMs } = reserved
     const deadline = this.subjects.deadline()
     const view = this.subjects.view(key)?.item
-    let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved)
+    let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved, reserved.guess.chargedAt)
     let isStored = false
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
       const now = this.subjects.now()
       const isOpen = item !== undefined && isOpenIn(item, reserved, now)
-      if (!isOpen && isStored) return { kind: 'gone' }
+      if (!isOpen && isStored) return GONE
       const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-      if (isOpen && until > 0 && expected !== undefined && until !== expected + forMs)
-        return { kind: 'elsewhen', chargedAt: until - forMs }
       const parts = isOpen
         ? [...endsIn(item!, reserved), ...corrections(item!, reserved, actual, until, now)]
-        : [{ prefix: holders[0]!.prefix, write: when([exactly(id, NEVER)]) }]
-      const outcome = await this.subjects.items.charge(key, parts, policies, item, now, deadline)
-      if (outcome.kind !== 'refused') return { kind: until > 0 ? 'ended' : 'slots' }
+        : [lookFor(reserved)]
+      const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
+      if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
       item = outcome.item
       isStored = true
     }
     throw contention()
   }
 }
+
+const GONE: End = { kind: 'gone' }
+
+const lookFor = ({ id, holders: [holder] }: Reserved): PolicyWrite => ({
+  prefix: holder!.prefix,
+  write: when([exactly(id, NEVER)]),
+})
 
 /** All results, once all calls have ended. @throws the error of the first that failed. */
 async function allOf<T>(calls: readonly Promise<T>[]): Promise<T[]> {

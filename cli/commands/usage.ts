@@ -1,11 +1,21 @@
 import { Option } from 'commander'
+import type { EpochMs } from '../../limiter/clock'
 import { durationMs } from '../arguments'
 import { countedOf } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
-import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import {
+  type AboutSubject,
+  calledOf,
+  countedAs,
+  nameOf,
+  type OpenSubject,
+  openSubject,
+  SUBJECT,
+  withTier,
+} from '../callers/limits'
 import type { Subject } from '../callers/subjects'
-import { type Usage, usageOf } from '../callers/usage-of'
+import { type OpenReservations, reservationsOf, type Usage, usageOf } from '../callers/usage-of'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
 import { duration } from '../terminal/output'
@@ -38,10 +48,10 @@ export const addUsage: AddCommand = (group, session) => {
       const { subject } = opened
       checkPoliciesKnown(subject)
       if (subject.unread !== undefined) session.print.note(subject.unread)
-      const counted = countedOf(subject)
-      if (counted.length === 0) throw new UserError(`${nameOf(subject)} has no policies${countedAs(subject)}`)
+      if (countedOf(subject).length === 0)
+        throw new UserError(`${nameOf(subject)} has no policies${countedAs(subject)}`)
       const show = async (drawn: number) =>
-        print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
+        print(session, subject, await standingOf(opened, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))
       await session.io.interrupts.during(async (pressed) => {
         for (let lines = 0; !pressed.aborted; await pause(options.interval, pressed)) lines = await show(lines)
@@ -49,11 +59,25 @@ export const addUsage: AddCommand = (group, session) => {
     })
 }
 
+interface Standing {
+  readonly usage: readonly Usage[]
+  readonly reservations: OpenReservations | undefined
+}
+
+async function standingOf(opened: OpenSubject, now: EpochMs): Promise<Standing> {
+  const { subject, store } = opened
+  const [usage, reservations] = await Promise.all([
+    usageOf(opened, countedOf(subject), now),
+    reservationsOf(store, subject.stateKeys.keyOf(subject.name), now),
+  ])
+  return { usage, reservations }
+}
+
 /** @param drawn lines to draw over. @returns the lines drawn now. */
 function print(
   { print }: Session,
   subject: Subject,
-  usage: readonly Usage[],
+  { usage, reservations }: Standing,
   { json, watch }: Options,
   drawn: number,
 ): number {
@@ -66,6 +90,7 @@ function print(
       reason: subject.beforeLimits ?? null,
       ...(subject.entry && { entry: subject.entry }),
       policies: usage,
+      ...(reservations && { reservations }),
     }
     print.json(value, watch ? 0 : 2)
     return 0
@@ -99,10 +124,24 @@ function print(
   )
   const { entry } = subject
   const listed = entry ? [`${entry.list === 'block' ? 'blocked' : 'allowed'} by ${entryText(entry)}`] : []
-  const lines = [nameOf(subject), ...listed, ...table, ...runningLines(print, usage), ...periodLines(print, usage)]
+  const lines = [
+    nameOf(subject),
+    ...listed,
+    ...table,
+    ...reservationLines(reservations),
+    ...runningLines(print, usage),
+    ...periodLines(print, usage),
+  ]
   print.rewind(drawn)
   print.lines(lines)
   return lines.length
+}
+
+function reservationLines(reservations: OpenReservations | undefined): string[] {
+  if (!reservations) return []
+  const { open, limit, lastMs } = reservations
+  const rest = lastMs > 0 ? `, the last for ${duration(lastMs)}` : ', whose time is over'
+  return ['', `${open} of ${limit} reservations are open${rest}: their requests are not settled`]
 }
 
 /** A table of the requests that are running; no lines where no policy counts them, or none is. */

@@ -183,6 +183,12 @@ export function endHolds(known: Fields, ended: readonly Pick<Hold, 'id'>[]): Con
   return when(found.map(asSeen), add('n', -found.length), ...found.map(({ id }) => remove(id)))
 }
 
+/** The reservations that are open: how many, and how long the one that ends last stays reserved, in milliseconds. */
+export function openIn(known: Fields, keptMs: number, now: EpochMs): { open: number; lastMs: number } {
+  const open = storedIn(known).filter(({ until }) => until + keptMs + CLOCKS_DIFFER_MS > now)
+  return { open: open.length, lastMs: open.reduce((last, { until }) => Math.max(last, until - now), 0) }
+}
+
 /** The requests that are running: when each began, and how long it may run yet, in milliseconds; the oldest first. */
 export const runningIn = (known: Fields, timeoutMs: number, now: EpochMs): { sinceMs: EpochMs; leftMs: number }[] =>
   storedIn(known)

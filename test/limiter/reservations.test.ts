@@ -128,14 +128,20 @@ describe('a reservation', () => {
     expect(await one.settle(raised, 0)).toBe(false)
     expect(await limiter().settle(raised, 0)).toBe(false)
     const wrong = ['', 'x', '.', text, `${text}.e30`, `${time}.${text}`, 5 as never, `2.${text.slice(1)}.${time}..`]
-    for (const token of [...wrong, `2.${text}.${time}`, `2.${text}.${time}...`, `2.${text}.!..`])
+    for (const token of [
+      ...wrong,
+      `2.${text}.${time}`,
+      `2.${text}.${time}...`,
+      `2.${text}.!..`,
+      `2.${text}.1fcbtyh5h1c..`,
+    ])
       await expect(one.settle(token, 0)).rejects.toThrow(ReservationError)
     expect(await left()).toBe(500)
     expect(await limiter().settle(`2.${text}.1..`, 0)).toBe(true)
     expect(await left()).toBe(1000)
   })
 
-  it.each(['', '0', '1', 'zzzzzzzz', 'kkkkkkkkkk'])(
+  it.each(['', '0', '1', 'zzzzzzzz'])(
     'settles to what was used whatever time somebody has written into it (%s)',
     async (time) => {
       const { limiter, reserve, left, one } = scene([{ ...TOKENS, algorithm: 'sliding-window' }])

@@ -51,7 +51,7 @@ describe('a reservation of several subjects', () => {
     expect([await usedOf('a'), await usedByAll()]).toEqual([200, 200])
     const more = await reserve('b', 500)
     expect(await limiterOf().settle(more.reservation!, 800)).toBe(true)
-    expect(write).toHaveBeenCalledTimes(8)
+    expect(write).toHaveBeenCalledTimes(9) // a debt of everybody waits until the reservation was seen
     expect([await usedOf('b'), await usedByAll()]).toEqual([800, 1000])
     expect(await limiterOf().settle(more.reservation!, 800)).toBe(false)
     expect(await usedByAll()).toBe(1000)
@@ -78,6 +78,71 @@ describe('a reservation of several subjects', () => {
     expect(await limiterOf().settle(reservation!, 9)).toBe(true)
     expect(await usedByAll()).toBe(9)
   })
+
+  it('is settled by a process that saw the others long ago, also their slots', async () => {
+    const { one, limiterOf, reserve, usedByAll, time } = scene([
+      TOKENS,
+      { ...EVERYBODY, algorithm: 'sliding-window', window: '1m' },
+    ])
+    const backend = limiterOf()
+    for (let minute = 0; minute < 4; minute++) {
+      for (const used of [5, 700]) {
+        const { reservation } = await reserve('a', 50, one)
+        expect(await backend.settle(reservation!, used === 5 ? 5 : 50)).toBe(true)
+      }
+      time.now += 120_000
+      await one.reset('a')
+    }
+    time.now -= 120_000
+    expect(await usedByAll()).toBe(55)
+  })
+
+  it('is settled once where two calls come at the same moment, and where a subject stands in it twice', async () => {
+    const { one, limiterOf, reserve, usedByAll, usedOf } = scene()
+    const { reservation } = await reserve('a', 100)
+    const settler = limiterOf()
+    const answers = await Promise.all([1, 2, 3].map(() => settler.settle(reservation!, 150)))
+    expect(answers).toEqual([true, false, false])
+    const twice = await one.takeAll(
+      [
+        { subject: 'b', policies: ['tokens'] },
+        { subject: 'b', policies: ['everybody'] },
+      ],
+      { costs: { tokens: 500 }, reserve: '2m' },
+    )
+    expect(await limiterOf().settle(twice.reservation!, 5)).toBe(true)
+    expect([await usedByAll(), await usedOf('b')]).toEqual([150, 5])
+  })
+
+  it('opens no anchored window where a debt comes after the window of its request', async () => {
+    const { limiterOf, reserve, time, one } = scene([
+      TOKENS,
+      { ...EVERYBODY, algorithm: 'anchored-window', window: '1m' },
+    ])
+    const { reservation } = await reserve('a', 10)
+    time.now += 90_000
+    await limiterOf().settle(reservation!, 40)
+    time.now += 30_000
+    const { resetAfterMs } = await one.take('all', { costs: { tokens: 1 } })
+    expect(resetAfterMs).toBe(1_800_000) // of the policy by the hour, which is the tightest
+    time.now += 59_999
+    const { policies } = await one.peek('all', { cost: 0 })
+    expect(policies.everybody).toMatchObject({ remaining: 99_999, resetAfterMs: 1 })
+  })
+
+  it.each(['', '0', 'zzzzzzzz', 'mf8000000'])(
+    'moves nothing by a time that somebody has written into its token (%s)',
+    async (written) => {
+      for (const algorithm of ['fixed-window', 'sliding-window', 'anchored-window', 'gcra', 'sliding-log'] as const) {
+        const { limiterOf, reserve, usedByAll, one } = scene([TOKENS, { ...EVERYBODY, algorithm, limit: 1000 }])
+        await one.take('all', { costs: { tokens: 90 } })
+        const { reservation } = await reserve('a', 10)
+        const [version, text, , ...rest] = reservation!.split('.')
+        const forged = [version, text, written, ...rest].join('.')
+        expect([algorithm, await limiterOf().settle(forged, 30), await usedByAll()]).toEqual([algorithm, true, 120])
+      }
+    },
+  )
 
   it('is gone after a reset of its caller: the others keep what was reserved', async () => {
     const { one, limiterOf, reserve, usedByAll } = scene()
