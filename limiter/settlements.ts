@@ -6,6 +6,7 @@ import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, poli
 import { contention } from './errors'
 import { RESERVATIONS, type Reserved } from './reservations'
 import { type SettledSubjects, SharedUnits } from './shared-units'
+import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
 
 /** What became of what a request holds. `slots`: only these were left. */
@@ -98,7 +99,7 @@ export class Settlements {
       if (!isOpen && isStored) return GONE
       const until = numberOf(fieldsOf(item, RESERVATIONS), id)
       const parts = isOpen
-        ? [...endsIn(item!, reserved), ...corrections(item!, reserved, actual, until, now)]
+        ? firstWrite([...endsIn(item!, reserved), ...corrections(item!, reserved, actual, until, now)])
         : [lookFor(reserved)]
       const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
       if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
@@ -108,6 +109,9 @@ export class Settlements {
     throw contention()
   }
 }
+
+/** What finds no room in one write stays charged: holds and debts come first, and always find it. */
+const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0] ?? []
 
 const GONE: End = { kind: 'gone' }
 
