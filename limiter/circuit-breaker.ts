@@ -47,6 +47,11 @@ export class CircuitBreaker {
     return true
   }
 
+  /** Lets a probe through within so many milliseconds: somebody waits for the table. */
+  probeWithin(ms: number): void {
+    this.openUntil = Math.min(this.openUntil, this.options.clock() + ms)
+  }
+
   /** @param at when the call ended. @default now */
   report(succeeded: boolean, at = this.options.clock()): void {
     if (this.isOpen) {

@@ -4,7 +4,7 @@ import { ConfigError, Mistake } from './errors'
 import { parseDuration } from './policies/duration'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
 import { type AnyPolicyInput, type Consistency, type Policy, RUNNING } from './policies/policy'
-import { withoutLimit, withShare } from './policies/variants'
+import { drains, givingTurns, isSpaced, withoutLimit, withShare } from './policies/variants'
 import { elsewhere, prefixOf } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
 
@@ -48,6 +48,12 @@ export interface CompiledPolicy {
   readonly shareOf: (share: number) => CompiledPolicy
   /** The same policy without a limit. */
   readonly unlimited: () => CompiledPolicy
+  /** Its units come back one by one, evenly, and its state says when. */
+  readonly drains: boolean
+  /** Whether what it admits is spaced, so that it keeps to the limit where it arrives, if all of it arrives later. */
+  readonly isSpaced: boolean
+  /** The same policy, which gives turns so many milliseconds ahead; `undefined` where it cannot, see `givingTurns`. */
+  readonly givingTurns: (aheadMs: number) => CompiledPolicy | undefined
 }
 
 /**
@@ -85,6 +91,12 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     elsewhere: () => compile(policy, elsewhere(scope), autoLease),
     shareOf: (share) => compile(withShare(policy, share), scope),
     unlimited: () => (unlimited ??= compile(withoutLimit(policy), scope)),
+    drains: drains(written),
+    isSpaced: isSpaced(policy),
+    givingTurns: (aheadMs) => {
+      const turns = givingTurns(policy, aheadMs)
+      return turns && { ...compile(turns, scope), chargesAtTurn: drains(written) }
+    },
   }
 }
 

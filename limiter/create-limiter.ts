@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import { systemClock } from './clock'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
 import { FAILURE_MODES } from './failure-mode'
@@ -109,11 +108,7 @@ export function createLimiter<
     if (costs !== undefined) checkCosts(costs)
     return { key: keyOf(subject), policies, cost, costs }
   }
-  const waiting = new WaitQueues(
-    limiter,
-    options.clock ?? systemClock,
-    Math.max(1000, (options.denialTtlMs ?? 5000) + 1),
-  )
+  const waiting = new WaitQueues(limiter, Math.max(1000, (options.denialTtlMs ?? 5000) + 1))
   const some = policiesByName(policies)
   const reservations = new LibraryReservations(limiter, policies)
 

@@ -5,7 +5,7 @@ import type { AnyPolicyInput } from './policies/policy'
 import type { UsedUnits } from './reported-units'
 import type { AcquireOptions, Slot } from './slot'
 import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
-import type { WaitLimits } from './wait-for'
+import type { WaitLimits } from './wait-limits'
 
 /** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {
@@ -78,10 +78,11 @@ export interface Limiter {
    * with a denial, nothing charged, after `maxWaitMs`, or at once where the slot in a queue is later than that or the
    * cost can never pass.
    *
-   * Waiting keeps the process alive. `take` does not wait in line, and other processes are not in it.
+   * Waiting keeps the process alive. Processes that wait for one subject take turns; `take` does not wait in line.
    *
    * @throws the signal's `reason` once it is aborted; what was charged meanwhile is given back.
-   * @throws ConfigError where a policy has `blockFor`, which would lock out who waits.
+   * @throws ConfigError where a policy has `blockFor`, which would lock out who waits, and for `lagMs` where one does
+   * not space calls.
    */
   waitFor(subject: string, options?: WaitOptions): Promise<Decision>
   /**

@@ -73,6 +73,15 @@ export class RateLimiter {
     }
   }
 
+  now(): EpochMs {
+    return this.loop.now()
+  }
+
+  /** Asks a store that keeps failing again within half a second, however long it has been away. */
+  probeSoon(): void {
+    this.loop.probeSoon()
+  }
+
   /** What was last seen of a subject in the store. */
   lastSeen(key: string): Item | undefined {
     return this.loop.view(key)?.item

@@ -32,6 +32,7 @@ const WORTH_ANOTHER_TRY: readonly StoreFailure[] = ['timeout', 'unreachable', 'm
 const OF_ONE_ITEM: readonly StoreFailure[] = ['hot-key', 'contention', 'item']
 const MOST_TRIES = 3
 const FIRST_PAUSE_MS = 15
+const PROBE_SOON_MS = 500
 
 /**
  * Ids have twelve digits at most, seven bytes in an item, and lie above those of releases whose ids ended below 2^32.
@@ -82,6 +83,11 @@ export class StoreCalls {
 
   deadline(): Deadline {
     return new Deadline(this.reached ? this.options.deadlineMs : this.options.firstDeadlineMs)
+  }
+
+  /** Asks a store that keeps failing again within half a second, however long it has been away. */
+  probeSoon(): void {
+    this.circuit.probeWithin(PROBE_SOON_MS)
   }
 
   /** Names a write, so that it counts once however often it is sent. */

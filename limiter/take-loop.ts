@@ -71,6 +71,10 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     return this.calls.now()
   }
 
+  probeSoon(): void {
+    this.calls.probeSoon()
+  }
+
   deadline(): Deadline {
     return this.calls.deadline()
   }

@@ -1,24 +1,15 @@
 import * as v from 'valibot'
+import type { Charger } from './charger'
 import { toUnits } from './check-charge'
-import { type Clock, toEpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
-import type { Decision, Standing } from './decision'
+import type { Decision } from './decision'
 import { ConfigError, Mistake } from './errors'
 import { onAbort } from './on-abort'
 import { checkOptions, type FieldRules } from './policies/report'
 import { unitsOf } from './units'
-import { type Charger, WaitQueue } from './wait-queue'
-
-/** How long a request waits. */
-export interface WaitLimits {
-  /**
-   * The longest wait, in milliseconds, for units and for a queue's slot; a decision that is under way then is waited
-   * for. 0 asks once. @default as long as it takes
-   */
-  readonly maxWaitMs?: number
-  /** Ends the wait: the promise is rejected with its `reason`. @default nothing does */
-  readonly signal?: AbortSignal
-}
+import type { WaitLimits } from './wait-limits'
+import { WaitQueue } from './wait-queue'
 
 /** Node's timers take no more: 24 days. */
 const LONGEST_MS = 2 ** 31 - 1
@@ -31,12 +22,20 @@ const RULES = {
     wanted: `milliseconds from 0 to ${LONGEST_MS}`,
     optional: true,
   },
+  lagMs: {
+    schema: v.pipe(v.number(), v.minValue(1), v.maxValue(60_000)),
+    wanted: 'milliseconds from 1 to 60000',
+    optional: true,
+  },
   signal: {
     schema: v.custom<AbortSignal>((signal) => signal instanceof AbortSignal),
     wanted: 'an AbortSignal',
     optional: true,
   },
 } as const satisfies FieldRules
+
+/** By how much a request may leave later than its lag says, in milliseconds, for timers are no more precise. */
+const maxLateMs = (lagMs: number): number => Math.max(5, lagMs / 4)
 
 /** @throws ConfigError with every mistake in the options. */
 export const checkWaitOptions = (options: unknown): void => checkOptions(options, RULES)
@@ -49,30 +48,28 @@ export class WaitQueues {
   /** @param lookAgainMs how often a request looks for what other processes gave back. */
   constructor(
     private readonly charger: Charger,
-    private readonly clock: Clock,
     private readonly lookAgainMs: number,
   ) {}
 
   /** See `Limiter.waitFor`. */
-  async waitFor(given: Charge, { maxWaitMs = Infinity, signal }: WaitLimits): Promise<Decision> {
+  async waitFor(given: Charge, { maxWaitMs = Infinity, lagMs, signal }: WaitLimits): Promise<Decision> {
     checkLocksNobodyOut(given)
+    if (lagMs !== undefined) checkSpaced(given)
     const charge = { ...given, costs: given.costs && { ...given.costs } } // its caller may change it meanwhile
     const units = toUnits(charge)
     signal?.throwIfAborted()
     if (this.canNeverPass(units)) return this.charger.decide([charge])
-    const startedAt = performance.now()
-    const decision = await this.queueOf(charge.key).join(charge, maxWaitMs, signal)
-    if (!decision.allowed || decision.delayMs === 0) return decision
-    const leftMs = Math.max(0, maxWaitMs - (performance.now() - startedAt))
-    if (decision.delayMs > leftMs) {
-      await this.giveBack(charge, decision)
-      return tooLate(decision, leftMs)
+    const waitsUntil = { dueAt: performance.now() + maxWaitMs, signal }
+    for (let hasMissed = false; ; hasMissed = true) {
+      const { decision, charge: by } = await this.queueOf(charge.key).join(charge, waitsUntil, hasMissed)
+      if (lagMs === undefined || decision.chargedAt === null) return decision
+      const leavesAt = decision.chargedAt + decision.delayMs + lagMs
+      const isWaited = await passes(leavesAt - this.charger.now(), signal)
+      if (isWaited && this.charger.now() - leavesAt <= maxLateMs(lagMs)) return decision
+      const isBack = this.giveBack(by, decision)
+      if (!isWaited) throw signal!.reason
+      await isBack
     }
-    if (!(await passes(decision.delayMs, signal))) {
-      void this.giveBack(charge, decision)
-      throw signal!.reason
-    }
-    return decision
   }
 
   /** Units of the subject may have come back: whoever is first asks now. */
@@ -91,7 +88,7 @@ export class WaitQueues {
       new WaitQueue(
         this.charger,
         this.lookAgainMs,
-        (charge, decision) => void this.giveBack(charge, decision),
+        (charge, decision) => this.giveBack(charge, decision),
         () => this.queues.delete(key),
       )
     this.queues.set(key, queue)
@@ -110,11 +107,41 @@ export class WaitQueues {
 
   /** Whether not even a subject that has used nothing may take so much at once. */
   private canNeverPass(units: Charge): boolean {
-    const now = toEpochMs(this.clock())
+    const now = this.charger.now()
     return units.policies.some(
       (policy) => policy.counter.step({}, unitsOf(units, policy), now).verdict.retryAfterMs === Infinity,
     )
   }
+}
+
+/** Calls that go at once are crowded on their way, whatever time they leave. */
+function checkSpaced({ policies }: Charge): void {
+  const wanted =
+    'lagMs needs policies that space calls (sliding-log, a leaky-bucket in mode "queue", or burst 1), ' +
+    'strict, without action or overrun'
+  const crowding = policies.find(({ isSpaced }) => !isSpaced)
+  if (crowding) throw new ConfigError([new Mistake('fields_conflict', `${wanted}; got policy "${crowding.name}"`)])
+  const [log, queue] = [policies.find(({ drains }) => !drains), policies.find(isQueue)]
+  if (!log || !queue) return
+  const message = `lagMs does not go with mode "queue" beside a sliding-log, got policy "${queue.name}"`
+  throw new ConfigError([new Mistake('fields_conflict', message)])
+}
+
+const isQueue = ({ written }: CompiledPolicy): boolean => 'mode' in written && written.mode === 'queue'
+
+/** @returns whether that time has passed; not if the signal was aborted before. */
+function passes(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  if (signal?.aborted) return Promise.resolve(false)
+  if (ms <= 0) return Promise.resolve(true)
+  return new Promise((resolve) => {
+    const end = (hasPassed: boolean): void => {
+      clearTimeout(timer)
+      ignore()
+      resolve(hasPassed)
+    }
+    const timer = setTimeout(() => end(true), Math.ceil(ms))
+    const ignore = onAbort(signal, () => end(false))
+  })
 }
 
 /** A request that waits would be denied while it does. */
@@ -123,45 +150,4 @@ function checkLocksNobodyOut({ policies }: Charge): void {
   if (!locking) return
   const message = `blockFor does not go with waitFor, which policy "${locking.name}" would lock out: use take`
   throw new ConfigError([new Mistake('fields_conflict', message)])
-}
-
-/** @returns whether that time has passed; not if the signal was aborted before. */
-function passes(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  if (signal?.aborted) return Promise.resolve(false)
-  return new Promise((resolve) => {
-    const end = (hasPassed: boolean): void => {
-      clearTimeout(timer)
-      ignore()
-      resolve(hasPassed)
-    }
-    const timer = setTimeout(() => end(true), ms)
-    const ignore = onAbort(signal, () => end(false))
-  })
-}
-
-/** The denial of a request whose slot in a queue lies later than it would wait. */
-function tooLate(decision: Decision, leftMs: number): Decision {
-  const late = ({ delayMs }: Standing): boolean => delayMs > leftMs
-  const deny = (standing: Standing): Standing => ({
-    ...standing,
-    allowed: false,
-    delayMs: 0,
-    retryAfterMs: Math.ceil(standing.delayMs - leftMs),
-  })
-  const policies = Object.entries(decision.policies).map(
-    ([name, standing]) => [name, late(standing) ? deny(standing) : standing] as const,
-  )
-  const [policy, standing] = policies.find(([, { allowed }]) => !allowed)!
-  return {
-    ...decision,
-    ...standing,
-    policy,
-    retryAfterMs: Math.ceil(decision.delayMs - leftMs),
-    chargedAt: null,
-    waitMs: 0,
-    overrun: false,
-    observed: false,
-    priority: 'normal',
-    policies: Object.fromEntries(policies),
-  }
 }

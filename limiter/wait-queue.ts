@@ -1,27 +1,48 @@
+import { Alarm } from './alarm'
+import type { Charger } from './charger'
 import type { Charge } from './consistency/strategy'
 import type { Decision } from './decision'
 import { onAbort } from './on-abort'
-
-/** The limiter, as those who wait use it. */
-export interface Charger {
-  decide(charges: readonly Charge[]): Promise<Decision>
-  refund(charge: Charge, options: { readonly chargedAt: number | null; readonly delayMs: number }): Promise<void>
-}
+import { Pace } from './pace'
+import { tooLate } from './too-late'
+import { inTurns } from './turns'
 
 /** Requests of the same cost that ask together, and share writes. */
-const MOST_AT_ONCE = 100
+const MAX_AT_ONCE = 100
 
-/** The longest that a request waits on top, in milliseconds, while other processes take what becomes free. */
-const MOST_SPREAD_MS = 1000
+/** How often a request that waits looks whether the store is back, in milliseconds. */
+const DEGRADED_RETRY_MS = 500
 
 interface Waiter {
   readonly charge: Charge
   /** What it takes, to compare. */
   readonly costs: string
+  /** Until when it waits, by `performance.now`. */
+  readonly dueAt: number
   /** Its time is up: the next denial that holds it up is its answer. */
   isDue: boolean
-  readonly resolve: (decision: Decision) => void
+  /** Its turn, which is still to come: by `performance.now`, and what was charged for it. */
+  turn?: Turn | undefined
+  readonly resolve: (decision: Decision, charge?: Charge) => void
   readonly reject: (reason: unknown) => void
+}
+
+/** A decision, and the charge that it allowed: what `giveBack` wants. */
+export interface Admission {
+  readonly decision: Decision
+  readonly charge: Charge
+}
+
+/** By `performance.now`. */
+interface Turn extends Admission {
+  readonly at: number
+}
+
+/** How long a request waits, and what ends that. */
+export interface Patience {
+  /** By `performance.now`. */
+  readonly dueAt: number
+  readonly signal: AbortSignal | undefined
 }
 
 /**
@@ -33,27 +54,29 @@ interface Waiter {
  */
 export class WaitQueue {
   /** In order of arrival. */
-  private readonly waiters = new Set<Waiter>()
+  private waiters = new Set<Waiter>()
   private isServing = false
   private isWoken = false
-  private endSleep = () => {}
+  private readonly alarm = new Alarm()
 
   /**
-   * @param giveBack is called with what was charged for requests that were aborted meanwhile.
+   * @param giveBack is called with what was charged for requests that do not use it.
    * @param onEmpty is called when nobody waits any more; the queue is not used again.
    */
   constructor(
-    private readonly charger: Pick<Charger, 'decide'>,
+    private readonly charger: Omit<Charger, 'refund'>,
     private readonly lookAgainMs: number,
-    private readonly giveBack: (charge: Charge, decision: Decision) => void,
+    private readonly giveBack: (charge: Charge, decision: Decision) => Promise<void>,
     private readonly onEmpty: () => void,
   ) {}
 
   /**
-   * Resolves with the decision that charged the request, whose `delayMs` is still to come, or with the denial that held
-   * it up when its time was over.
+   * Resolves at the request's turn, with the decision that charged it, or with the denial that held it up when its time
+   * was over.
+   *
+   * @param isFirst it was the first before, and has missed its turn.
    */
-  join(charge: Charge, maxWaitMs: number, signal: AbortSignal | undefined): Promise<Decision> {
+  join(charge: Charge, { dueAt, signal }: Patience, isFirst = false): Promise<Admission> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.waiters.delete(waiter)
@@ -63,10 +86,11 @@ export class WaitQueue {
       const waiter: Waiter = {
         charge,
         costs: JSON.stringify([charge.cost, Object.entries(charge.costs ?? {}).sort()]),
-        isDue: maxWaitMs <= 0,
-        resolve: (decision) => {
+        dueAt,
+        isDue: dueAt <= performance.now(),
+        resolve: (decision, by = charge) => {
           leave()
-          resolve(decision)
+          resolve({ decision, charge: by })
         },
         reject: (reason) => {
           leave()
@@ -76,16 +100,18 @@ export class WaitQueue {
       const ignore = onAbort(signal, () => {
         const wasFirst = waiter === this.first
         waiter.reject(signal!.reason)
+        if (waiter.turn) void this.giveBack(waiter.turn.charge, waiter.turn.decision)
         if (wasFirst) this.wake()
       })
       let timer: NodeJS.Timeout | undefined
-      if (maxWaitMs > 0 && maxWaitMs < Infinity) {
+      if (!waiter.isDue && dueAt < Infinity) {
         timer = setTimeout(() => {
           waiter.isDue = true
           this.wake()
-        }, maxWaitMs)
+        }, dueAt - performance.now())
       }
-      this.waiters.add(waiter)
+      if (isFirst) this.waiters = new Set([waiter, ...this.waiters])
+      else this.waiters.add(waiter)
       if (!this.isServing) void this.serve()
       else if (waiter.isDue) this.wake()
     })
@@ -94,7 +120,7 @@ export class WaitQueue {
   /** Something has changed: whoever is first asks now. */
   wake(): void {
     this.isWoken = true
-    this.endSleep()
+    this.alarm.wake()
   }
 
   private get first(): Waiter | undefined {
@@ -103,23 +129,53 @@ export class WaitQueue {
 
   private async serve(): Promise<void> {
     this.isServing = true
-    let atOnce = MOST_AT_ONCE
-    let misses = 0 // how often in a row others were quicker
-    while (this.waiters.size > 0) {
+    const pace = new Pace(this.charger)
+    let atOnce = 1
+    for (let first = this.first; first; first = this.first) {
+      const { turn, charge } = first
+      const leftMs = turn && turn.at - performance.now()
+      if (leftMs !== undefined && (leftMs <= 0 || (await this.sleep(leftMs, turn!.decision.degraded)))) {
+        if (leftMs <= 0) first.resolve(turn!.decision, turn!.charge)
+        continue
+      }
+      if (first !== this.first) continue
       this.isWoken = false
-      const asking = this.firstAlike(atOnce)
-      const denial = await this.ask(asking)
+      const asking = this.firstAlike(turn ? 1 : atOnce)
+      const askedAt = performance.now()
+      const { admitted, denial } = await this.ask(asking, turn === undefined)
+      const tookMs = performance.now() - askedAt
       if (!denial) {
-        atOnce = Math.min(MOST_AT_ONCE, atOnce * 2)
-        misses = 0
+        if (admitted.length === 0) continue
+        if (this.lastTurnAt > performance.now()) {
+          atOnce = 1 // one turn at a time
+        } else if (inTurns(charge, Infinity)) {
+          atOnce = Math.min(MAX_AT_ONCE, 2 * atOnce) // as many as pass while it asks
+        } else {
+          const next = pace.afterTurns(charge, admitted, tookMs)
+          atOnce = next.atOnce
+          if (next.pauseMs > 0 && this.first?.isDue === false) await this.sleep(next.pauseMs)
+        }
         continue
       }
       atOnce = 1
       const nextIsAnother = this.dismiss(denial, asking[0]!.costs)
-      if (nextIsAnother || this.isWoken || this.waiters.size === 0) continue
-      misses = (await this.sleep(denial.retryAfterMs + spreadMs(denial, misses))) ? misses + 1 : 0
+      if (nextIsAnother || this.isWoken || this.waiters.size === 0 || turn) continue
+      await this.sleep(
+        denial.degraded ? denial.retryAfterMs : pace.afterDenial(charge, denial, tookMs),
+        denial.degraded,
+      )
     }
     this.onEmpty()
+  }
+
+  /** When the last turn comes that was given here, by `performance.now`. */
+  private get lastTurnAt(): number {
+    let lastAt = -Infinity
+    for (const { turn } of this.waiters) {
+      if (!turn) break
+      lastAt = turn.at
+    }
+    return lastAt
   }
 
   /** The first requests, as far as they cost the same. */
@@ -132,21 +188,59 @@ export class WaitQueue {
     return alike
   }
 
-  /** @returns the denial of those that go on waiting, if there are any. */
-  private async ask(asking: readonly Waiter[]): Promise<Decision | undefined> {
-    const results = await Promise.allSettled(asking.map(({ charge }) => this.charger.decide([charge])))
-    const decisions = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    const waiting = asking.filter((waiter) => this.waiters.has(waiter))
-    for (const decision of decisions.filter(({ allowed }) => allowed).sort((a, b) => a.delayMs - b.delayMs)) {
-      const next = waiting.shift()
-      if (next) next.resolve(decision)
-      else this.giveBack(asking[0]!.charge, decision)
+  /**
+   * @param inTurn whether they may get turns ahead.
+   * @returns what was admitted, and the denial of those that go on waiting, if there are any.
+   */
+  private async ask(asking: readonly Waiter[], inTurn: boolean): Promise<{ admitted: Decision[]; denial?: Decision }> {
+    const [{ charge: plain, dueAt }] = asking as [Waiter]
+    const charge = (inTurn && inTurns(plain, dueAt - performance.now())) || plain
+    const waiting = [...asking]
+    const next = () => waiting.splice(0, 1 + waiting.findIndex((waiter) => this.waiters.has(waiter))).at(-1)
+    const admitted: Decision[] = []
+    let denial: Decision | undefined
+    const decide = async (): Promise<void> => {
+      const decision = await this.charger.decide([charge])
+      if (decision.degraded) this.charger.probeSoon()
+      const windowEndsMs = Math.min(...Object.values(decision.policies).map(({ resetAfterMs }) => resetAfterMs))
+      if (!decision.allowed) {
+        denial = decision
+      } else if (decision.delayMs > windowEndsMs) {
+        // it was counted in a window that will be over by then
+        denial ??= { ...decision, allowed: false, retryAfterMs: windowEndsMs + 1, chargedAt: null }
+        await this.giveBack(charge, decision)
+      } else {
+        admitted.push(decision)
+        const waiter = next()
+        if (waiter) await this.give(waiter, charge, decision)
+        else void this.giveBack(charge, decision)
+      }
     }
-    for (const result of results) if (result.status === 'rejected') waiting.shift()?.reject(result.reason)
-    const denial = decisions.findLast(({ allowed }) => !allowed)
-    if (denial?.retryAfterMs !== Infinity) return denial
-    for (const waiter of waiting) waiter.resolve(denial)
-    return undefined
+    const results = await Promise.allSettled(asking.map(decide))
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue
+      this.charger.probeSoon()
+      next()?.reject(result.reason)
+    }
+    if (!denial || denial.retryAfterMs < Infinity) return { admitted, denial }
+    for (const waiter of waiting) if (this.waiters.has(waiter)) waiter.resolve(denial)
+    return { admitted }
+  }
+
+  private async give(waiter: Waiter, charge: Charge, decision: Decision): Promise<void> {
+    const { turn: former, dueAt } = waiter
+    const { chargedAt, delayMs } = decision
+    const now = performance.now()
+    const inMs = delayMs === 0 ? 0 : (chargedAt ?? this.charger.now()) + delayMs - this.charger.now()
+    if (inMs <= 0) {
+      waiter.resolve(decision, charge)
+    } else if (now + inMs <= dueAt) {
+      waiter.turn = { at: now + inMs, charge, decision }
+    } else {
+      await this.giveBack(charge, decision)
+      waiter.resolve(tooLate(decision, Math.max(0, dueAt - now)))
+    }
+    if (former) void this.giveBack(former.charge, former.decision)
   }
 
   /**
@@ -159,27 +253,19 @@ export class WaitQueue {
     for (const waiter of this.waiters) {
       const isDenied = waiter.costs === denied
       if (!someoneStays && !isDenied) return true
-      if (!waiter.isDue) someoneStays = true
+      if (!waiter.isDue || waiter.turn) someoneStays = true
       else waiter.resolve(isDenied ? denial : { ...denial, retryAfterIsLowerBound: true })
     }
     return false
   }
 
-  /** @returns whether all of that time has passed; not if something has changed, or it is time to look again. */
-  private async sleep(ms: number): Promise<boolean> {
-    const isSlept = await new Promise<boolean>((resolve) => {
-      // A referenced timer: a program that waits does not exit.
-      const timer = setTimeout(() => resolve(true), Math.max(1, Math.ceil(Math.min(ms, this.lookAgainMs))))
-      this.endSleep = () => {
-        clearTimeout(timer)
-        resolve(false)
-      }
-    })
-    this.endSleep = () => {}
-    return isSlept && ms <= this.lookAgainMs
+  /**
+   * @param isDegraded the store could not be asked: it is looked for soon.
+   * @returns whether all of that time has passed; not if something has changed, or it is time to look again.
+   */
+  private async sleep(ms: number, isDegraded = false): Promise<boolean> {
+    const mostMs = isDegraded ? DEGRADED_RETRY_MS : this.lookAgainMs
+    const hasPassed = await this.alarm.sleep(Math.min(ms, mostMs))
+    return hasPassed && ms <= mostMs
   }
 }
-
-/** Who comes too late time after time comes at other times than the others, and asks less often. */
-const spreadMs = ({ retryAfterMs }: Decision, misses: number): number =>
-  misses < 2 ? 0 : Math.random() * Math.min(MOST_SPREAD_MS, retryAfterMs * misses)

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../clock'
 import type { Step } from './algorithm'
-import { type ConditionalWrite, exactly, type Fields, when } from './conditional-write'
+import { type ConditionalWrite, exactly, type Fields, numberOf, when } from './conditional-write'
 import type { Counter } from './counter'
 import { firstMoment } from './first-moment'
 
@@ -69,6 +69,40 @@ export const queued = (counter: Counter, maxWaitMs: number): Counter => {
     canMerge: (one, next) => one.verdict.delayMs === next.verdict.delayMs,
   }
 }
+
+/**
+ * Lets requests wait for a turn that they get when they ask: the moment at which there is room for them, after all who
+ * asked before. For limits whose state says itself when there is room, as a time of arrival does: whoever counts by the
+ * plain limit is denied until all turns that were given have come.
+ *
+ * It decides, charges and stores as the raised limit does, so costs add up, and a write made from an old view gets the
+ * turn that is stored.
+ *
+ * A request that costs more than the burst would be given a turn, too: ask first whether it can ever pass.
+ *
+ * @param raised the same limit with a larger burst, in the same state: by how much is how far ahead turns are given.
+ */
+export const inTurn = (limit: Counter, raised: Counter): Counter => ({
+  ...limit,
+  retentionMs: raised.retentionMs,
+  storedBytes: raised.storedBytes,
+  leaseExpiresAt: () => undefined, // what is leased is spent at once
+
+  step(known, cost, now) {
+    const own = limit.step(known, cost, now).verdict
+    const { verdict, write } = raised.step(known, cost, now)
+    if (!verdict.allowed) return { verdict: { ...verdict, remaining: 0 } }
+    const delayMs = verdict.delayMs ?? own.retryAfterMs // a queue counts it itself
+    return { verdict: { ...verdict, remaining: own.allowed ? own.remaining : 0, delayMs }, write }
+  },
+
+  /** Only the last turn that was given can be given back: later ones stay where they are. */
+  refund(known, units, turnAt, now) {
+    if (limit.step(known, 0, turnAt).verdict.resetAfterMs > limit.retentionMs) return undefined
+    const write = limit.refund(known, units, turnAt, now)
+    return write && when([...write.guard, exactly('t', numberOf(known, 't'))], ...write.assignments)
+  },
+})
 
 /**
  * Gives back units of a request that came at `chargedAt`, and of which is not known how long it had to wait: only while

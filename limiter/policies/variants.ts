@@ -1,3 +1,4 @@
+import { inTurn } from '../algorithms/queued'
 import type { Mistake } from '../errors'
 import { acting } from './over-limit'
 import type { AnyPolicyInput, Policy, PolicyInput } from './policy'
@@ -24,6 +25,41 @@ export function withShare(policy: Policy, share: number): Policy {
     ...(blockFor !== undefined && { after: Infinity }),
   }
   return withNumbers(policy, numbers, [], []) ?? policy
+}
+
+/** Whether units come back one by one, evenly: a bucket that drains. */
+export const drains = ({
+  algorithm,
+  refill,
+}: Pick<PolicyInput, 'refill'> & Pick<AnyPolicyInput, 'algorithm'>): boolean =>
+  algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
+
+/**
+ * Whether requests keep to the limit when each arrives the same time after its charge: no interval as long as the
+ * window has more, wherever it begins.
+ */
+export function isSpaced({ consistency, written }: Policy): boolean {
+  const { algorithm, limit, burst = limit, mode, action = 'deny', overrun } = written as PolicyInput
+  if (action !== 'deny' || overrun || consistency !== 'strict') return false
+  return algorithm === 'sliding-log' || (drains(written) && (burst === 1 || mode === 'queue'))
+}
+
+/**
+ * The same policy, which gives requests that wait a turn up to so many milliseconds ahead; `undefined` where its state
+ * would not tell others of those turns. That of a bucket that drains does. Windows that begin anew give no turns
+ * ahead; a request that gets its turn in the same window is charged to them when it asks.
+ */
+export function givingTurns(policy: Policy, aheadMs: number): Policy | undefined {
+  const { windowMs, consistency, counter } = policy
+  const { maxDelay: _, ...written } = policy.written as PolicyInput
+  const { algorithm, limit, burst = limit, action = 'deny', overrun, overage } = written
+  if (action !== 'deny' || overrun || overage === 'allow' || consistency !== 'strict') return undefined
+  if (algorithm === 'fixed-window' || algorithm === 'anchored-window') return policy
+  if (!drains(written)) return undefined
+  const more = Math.max(1, Math.floor((aheadMs * limit) / windowMs))
+  const most = mostNumbers(written, windowMs).burst!
+  const raised = withNumbers({ ...policy, written }, { limit, burst: Math.min(most, burst + more) }, [], [])
+  return raised && { ...policy, counter: inTurn(counter, raised.counter) }
 }
 
 /**

@@ -183,7 +183,7 @@ describe('a queue', () => {
     for (const name of ['a', 'b', 'c', 'd']) ends.start(name)
     await pass(1000)
     expect(ends.story).toBe('a@0 b@200 c@400 d@600')
-    expect(ends.decisions.d!.delayMs).toBe(600)
+    expect(ends.decisions.d!.delayMs).toBe(200) // it asked when it was the first
   })
 
   it.each([
@@ -273,7 +273,7 @@ describe('abort', () => {
   })
 
   it.each([
-    ['leaky bucket, of which time has given half back', QUEUE, 300],
+    ['leaky bucket', QUEUE, 200],
     ['action: delay', { ...PER_SECOND, limit: 1, action: 'delay', maxDelay: '30s' }, 1000],
   ] as const)('while it waits for its slot gives the units back: %s', async (_, policy, slot) => {
     const limiter = limiterWith([policy])
@@ -314,6 +314,8 @@ describe('options of waitFor', () => {
     [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be milliseconds from 0 to 2147483647, got NaN'],
     [{ maxWaitMs: 2 ** 31 }, 'maxWaitMs must be milliseconds from 0 to 2147483647, got 2147483648'],
     [{ maxWaitMs: '1s' }, 'maxWaitMs must be milliseconds from 0 to 2147483647, got "1s"'],
+    [{ lagMs: 0 }, 'lagMs must be milliseconds from 1 to 60000, got 0'],
+    [{ lagMs: 60_001 }, 'lagMs must be milliseconds from 1 to 60000, got 60001'],
     [{ signal: {} }, 'signal must be an AbortSignal, got an object'],
     [{ maxWait: 5 }, 'unknown field "maxWait", did you mean "maxWaitMs"?'],
     [5, 'options must be an object, got 5'],
@@ -336,5 +338,45 @@ describe('options of waitFor', () => {
     await expect(limiter.waitFor('', { cost: 1 })).rejects.toMatchObject({ code: 'invalid_subject' })
     await pass(1000)
     expect(ends.story).toBe('a@0 b@1000')
+  })
+
+  const wrong: readonly (readonly [string, readonly PolicyInput[]])[] = [
+    ['fixed-window', [PER_SECOND]],
+    ['a burst', [{ ...PER_SECOND, algorithm: 'gcra', burst: 2 }]],
+    ['overrun', [{ ...PER_SECOND, algorithm: 'sliding-log', overrun: '20%' }]],
+    ['leased', [{ ...PER_SECOND, algorithm: 'gcra', burst: 1, consistency: 'leased' }]],
+    ['action: delay', [{ ...PER_SECOND, algorithm: 'gcra', burst: 1, action: 'delay' }]],
+    ['a queue beside a log', [QUEUE, { ...PER_SECOND, algorithm: 'sliding-log' }]],
+  ]
+  it.each(wrong)('lagMs is refused for policies that do not space calls: %s', async (_, policies) => {
+    const store = new CountingStore()
+    const limiter = limiterWith(policies, { store })
+    await expect(limiter.waitFor('vendor', { lagMs: 50 })).rejects.toMatchObject({
+      code: 'invalid_config',
+      issues: [expect.stringMatching(/^lagMs .* policy "(per-second|queue)"$/)],
+    })
+    expect(store.calls).toBe(0)
+  })
+
+  it('lagMs resolves that long after the charge, in order', async () => {
+    const ends = new Ends(limiterWith([{ ...PER_SECOND, algorithm: 'gcra', burst: 1 }]))
+    for (const name of ['a', 'b', 'c']) ends.start(name, { lagMs: 70 })
+    await pass(1000)
+    expect(ends.story).toBe('a@70 b@270 c@470')
+  })
+
+  it('lagMs gives an answer back that came later, and asks for the next turn, before others', async () => {
+    const store = new MemoryStore()
+    const limiter = limiterWith([{ ...PER_SECOND, limit: 1, algorithm: 'sliding-log' }], { store, deadlineMs: 5000 })
+    const ends = new Ends(limiter)
+    const write = holdNextWrite(store)
+    for (const name of ['a', 'b']) ends.start(name, { lagMs: 50 })
+    await pass(80)
+    write.arrive()
+    await pass(1400)
+    expect(ends.list.map(({ name }) => name)).toEqual(['a', 'b'])
+    expect(ends.list[0]!.atMs).toBe(130)
+    expect(ends.list[1]!.atMs).toBeGreaterThanOrEqual(1130)
+    expect(ends.list[1]!.atMs).toBeLessThanOrEqual(1190) // it may give way to others
   })
 })
