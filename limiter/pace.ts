@@ -45,13 +45,15 @@ export class Pace {
   /** Since the last turn. */
   private denials = 0
   private isStarting = true
-  private longestMs = 0
+  /** The shortest ask that was admitted, and so took a call. */
+  private shortestMs = Infinity
 
   constructor(private readonly subjects: Subjects) {}
 
   /** Requests were admitted. @returns how many ask next, and after which pause in milliseconds. */
   afterTurns(charge: Charge, decisions: readonly Decision[], tookMs: number): { atOnce: number; pauseMs: number } {
-    this.observe(charge, tookMs)
+    this.shortestMs = Math.min(this.shortestMs, tookMs)
+    this.observe(charge)
     this.turns += decisions.length
     this.denials = 0
     const left = Math.min(...decisions.map((decision) => requestsLeft(charge, decision)))
@@ -67,8 +69,8 @@ export class Pace {
   }
 
   /** A request was denied. @returns when to ask again, in milliseconds. */
-  afterDenial(charge: Charge, { retryAfterMs }: Decision, tookMs: number): number {
-    this.observe(charge, tookMs)
+  afterDenial(charge: Charge, { retryAfterMs }: Decision): number {
+    this.observe(charge)
     const { turns } = this
     const processes = this.rivals.count
     const untilRoomFor = (requests: number) =>
@@ -86,11 +88,10 @@ export class Pace {
   }
 
   private get isRemote(): boolean {
-    return this.longestMs >= MIN_REMOTE_MS
+    return this.shortestMs >= MIN_REMOTE_MS
   }
 
-  private observe({ key }: Charge, tookMs: number): void {
-    this.longestMs = Math.max(this.longestMs, tookMs)
+  private observe({ key }: Charge): void {
     this.rivals.observe(this.subjects.lastSeen(key))
   }
 

@@ -160,10 +160,7 @@ export class WaitQueue {
       atOnce = 1
       const nextIsAnother = this.dismiss(denial, asking[0]!.costs)
       if (nextIsAnother || this.isWoken || this.waiters.size === 0 || turn) continue
-      await this.sleep(
-        denial.degraded ? denial.retryAfterMs : pace.afterDenial(charge, denial, tookMs),
-        denial.degraded,
-      )
+      await this.sleep(denial.degraded ? denial.retryAfterMs : pace.afterDenial(charge, denial), denial.degraded)
     }
     this.onEmpty()
   }
