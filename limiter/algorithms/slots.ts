@@ -131,9 +131,6 @@ export function lateSlot(
   }
 }
 
-/** Slots that one refund names at most, so that it fits an expression beside those of other policies. */
-const MAX_REFUNDED = 8
-
 /**
  * Gives back units from the slot in which they were charged, and what it lacks from those before it. A slot that keeps
  * some needs only so many more, however it has grown meanwhile; one that is emptied must be as it was seen.
@@ -144,7 +141,7 @@ export function refundSlots(known: Fields, units: number, newest: number, slots:
   const guard: Clause[] = []
   const assignments: Assignment[] = []
   let left = units
-  for (let index = newest; index > newest - Math.min(slots, MAX_REFUNDED) && left > 0; index--) {
+  for (let index = newest; index > newest - slots && left > 0; index--) {
     const used = numberOf(known, slot(index))
     if (used === 0) continue
     const back = Math.min(used, left)

@@ -80,7 +80,7 @@ describe('a route with costs by name', () => {
 
   it.each([
     ['GET /by', '40', 40],
-    ['GET /by', '-1', 1],
+    ['GET /by', '-1', 500],
     ['GET /by', '9999', 500],
     ['GET /by', 'many', 500],
     ['GET /by', undefined, 10],
