@@ -3,7 +3,9 @@ import { makeAuthorizer } from '../lambda/authorize'
 import { Plans } from '../lambda/charge-plans'
 import { Clients } from '../lambda/config-table/clients'
 import { PolicySets } from '../lambda/config-table/configuration'
-import { HmacKeys } from '../lambda/config-table/hmac-keys'
+import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
+import { KeyRingReader } from '../lambda/config-table/key-ring-reader'
+import { HMAC_RING } from '../lambda/config-table/subject-keys'
 import { Sources } from '../lambda/identity/sources'
 import type { StateStore } from '../limiter'
 import type { Clock } from '../limiter/clock'
@@ -32,7 +34,8 @@ export function authorizerInstance({
   return makeAuthorizer({
     limiter: new RateLimiter({ store, clock, deadlineMs: 60_000, onStoreError: 'throw' }),
     configuration: new PolicySets(reading),
-    subjectKeys: new HmacKeys(reading),
+    subjectKeys: new KeyRingReader(HMAC_RING, reading),
+    signingKeys: new KeyRingReader(SIGNING_RING, reading),
     plans: new Plans(log),
     clients: new Clients({ ...reading, negativeTtlMs: CONFIG_TTL_MS }),
     sources: new Sources(() => {

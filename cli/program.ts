@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../lambda/config-table/subject-keys'
 import type { Session } from './command'
 import { addApisLabel } from './commands/apis-label'
 import { addApisList } from './commands/apis-list'
@@ -26,16 +28,17 @@ import { addHistory } from './commands/history'
 import { addHmacKeyCarry } from './commands/hmac-key-carry'
 import { addHmacKeyEnable } from './commands/hmac-key-enable'
 import { addHmacKeyPurge } from './commands/hmac-key-purge'
-import { addHmacKeyRotate } from './commands/hmac-key-rotate'
-import { addHmacKeyStatus } from './commands/hmac-key-status'
 import { addImportUsagePlans } from './commands/import-usage-plans'
 import { addInit } from './commands/init'
+import { addKeyRingRotate } from './commands/key-ring-rotate'
+import { addKeyRingStatus } from './commands/key-ring-status'
 import { addObserve } from './commands/observe'
 import { addOff } from './commands/off'
 import { addOn } from './commands/on'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
+import { addSigningKeyRemove } from './commands/signing-key-remove'
 import { addSimulate } from './commands/simulate'
 import { addStatus } from './commands/status'
 import { addTiersApply } from './commands/tiers-apply'
@@ -96,7 +99,18 @@ const GROUPS = [
   {
     name: 'hmac-key',
     description: 'Manage the secret of the hashes under which callers are stored.',
-    commands: [addHmacKeyStatus, addHmacKeyEnable, addHmacKeyCarry, addHmacKeyPurge, addHmacKeyRotate],
+    commands: [
+      addKeyRingStatus(HMAC_RING),
+      addHmacKeyEnable,
+      addHmacKeyCarry,
+      addHmacKeyPurge,
+      addKeyRingRotate(HMAC_RING),
+    ],
+  },
+  {
+    name: 'signing-key',
+    description: 'Manage the secrets with which API keys are signed.',
+    commands: [addKeyRingStatus(SIGNING_RING), addKeyRingRotate(SIGNING_RING), addSigningKeyRemove],
   },
   {
     name: 'import',

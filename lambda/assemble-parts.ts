@@ -6,9 +6,11 @@ import type { AuthorizerParts } from './authorizer-parts'
 import { Plans } from './charge-plans'
 import { Clients } from './config-table/clients'
 import { PolicySets } from './config-table/configuration'
-import { HmacKeys } from './config-table/hmac-keys'
 import type { JwtSettings } from './config-table/items/jwt-settings'
+import { SIGNING_RING } from './config-table/items/signing-keys'
+import { KeyRingReader } from './config-table/key-ring-reader'
 import { LastValid } from './config-table/last-valid'
+import { HMAC_RING } from './config-table/subject-keys'
 import type { Config } from './environment'
 import { Sources } from './identity/sources'
 import type { TokenVerifier } from './identity/token-verifier'
@@ -47,7 +49,8 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
       onEvent,
     }),
     configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: new LastValid(reading) }),
-    subjectKeys: new HmacKeys(reading),
+    subjectKeys: new KeyRingReader(HMAC_RING, reading),
+    signingKeys: new KeyRingReader(SIGNING_RING, reading),
     plans: new Plans(log),
     clients: new Clients({ ...reading, ttlMs, negativeTtlMs, deadlineMs }),
     sources: new Sources(verifierOf, deadlineMs),

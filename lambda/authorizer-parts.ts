@@ -3,6 +3,7 @@ import type { ReservingLimiter } from '../limiter/reserving'
 import type { Plans } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Client } from './config-table/items/client-item'
+import type { SigningKeys } from './config-table/items/signing-keys'
 import type { SubjectKeys } from './config-table/subject-keys'
 import type { RememberingDirectory } from './identity/failed-credentials'
 import type { Sources } from './identity/sources'
@@ -16,6 +17,8 @@ export interface AuthorizerParts {
   readonly configuration: { current(): Promise<Configuration | undefined> }
   /** The secrets with which subjects' keys are hashed; `undefined` while they are unknown. @default no secret */
   readonly subjectKeys?: { current(): Promise<SubjectKeys | undefined> }
+  /** The secrets with which API keys are signed; `undefined` while they are unknown. @default none */
+  readonly signingKeys?: { current(): Promise<SigningKeys | undefined> }
   readonly plans: Plans
   /**
    * Clients by credential. Unverified credentials are looked up only as often as `settings.failedCredentials` allows.

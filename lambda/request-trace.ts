@@ -4,6 +4,7 @@ import type { Plan } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Access } from './config-table/items/access-list'
 import type { Client } from './config-table/items/client-item'
+import type { Provenance } from './config-table/items/signing-keys'
 import type { Tier } from './config-table/items/tiers'
 import type { Identity } from './identity/identify'
 import type { SourceList } from './identity/sources'
@@ -30,6 +31,8 @@ export interface RequestTrace {
   readonly sources?: SourceList
   /** The key under which a subject of this request has its state. */
   readonly keyOf?: (subject: string) => string
+  /** Who made an API key, by the signing keys that this instance knows. */
+  readonly provenanceOf?: (apiKey: string) => Provenance
   readonly ip?: IpAddress
   /** `ip:203.0.113.7`, as it is counted. */
   readonly address?: string

@@ -7,6 +7,7 @@ import { chargedBy } from './charged-units'
 import type { Configuration } from './config-table/configuration'
 import { type Client, clientAt } from './config-table/items/client-item'
 import { setFor } from './config-table/items/scoped-set'
+import { SigningKeys } from './config-table/items/signing-keys'
 import { ANONYMOUS, type Tier } from './config-table/items/tiers'
 import { SubjectKeys } from './config-table/subject-keys'
 import { unitsFor } from './cost'
@@ -34,17 +35,20 @@ type Found = Partial<RequestTrace>
 export type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
 
 const WITHOUT_SECRET = new SubjectKeys()
+const WITHOUT_SIGNATURES = new SigningKeys()
 
 async function readConfiguration({ request, now }: TraceWith<'request'>, parts: Assembled): Promise<Found> {
-  const [current, subjectKeys] = await Promise.all([
+  const [current, subjectKeys, signingKeys = WITHOUT_SIGNATURES] = await Promise.all([
     parts.configuration.current(),
     parts.subjectKeys?.current() ?? WITHOUT_SECRET,
+    parts.signingKeys?.current(),
   ])
   if (!current || !subjectKeys) return { outcome: unverified(parts) }
   return {
     configuration: { ...current, policies: setFor(current.policies, request) },
     sources: parts.sources.of(current.policies.settings), // one list for all APIs
     keyOf: (subject) => subjectKeys.keyOf(subject, now),
+    provenanceOf: (apiKey) => signingKeys.provenanceOf(apiKey),
   }
 }
 
@@ -101,11 +105,12 @@ async function decidePreflight(trace: TraceWith<FirstFindings>, parts: Assembled
 /** What is known after the first steps. */
 type FirstFindings = 'request' | 'configuration' | 'sources' | 'keyOf' | 'address' | 'rules'
 
-async function identifyCaller(trace: TraceWith<FirstFindings>, parts: Assembled): Promise<Found> {
-  const { request, configuration, sources, address, now } = trace
+async function identifyCaller(trace: TraceWith<FirstFindings | 'provenanceOf'>, parts: Assembled): Promise<Found> {
+  const { request, configuration, sources, address, provenanceOf, now } = trace
   const { policies, access, identityUnknown } = configuration
   if (identityUnknown && parts.authentication !== 'none') return { outcome: unverified(parts) }
-  const clients = parts.failedCredentials.directoryFor(address, policies.settings.failedCredentials)
+  const { failedCredentials } = policies.settings
+  const clients = parts.failedCredentials.directoryFor(address, failedCredentials, provenanceOf)
   const identity = await identify(request, sources.list, clients, now)
   if (identity.kind === 'rejected') return { identity, outcome: { reason: 'unauthorized' } }
   if (identity.kind === 'unavailable') {

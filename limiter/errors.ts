@@ -34,6 +34,7 @@ export type MistakeCode =
   | 'invalid_access_entry'
   | 'invalid_item_key'
   | 'invalid_hmac_key'
+  | 'invalid_signing_key'
   | 'invalid_environment'
   | 'invalid_file'
   | 'missing_package'

@@ -4,7 +4,7 @@ import { planApply } from '../cli/tiers/apply-plan'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { hashApiKey } from '../lambda/identity/api-key'
-import { seedHmacKey, seedItems } from '../lib/seed/seed-items'
+import { seedItems, seedKeyRings } from '../lib/seed/seed-items'
 import { ConfigError } from '../limiter/errors'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
 import { AuditTrail, newChangeId, withRecords } from '../provisioning/audit-trail'
@@ -30,8 +30,7 @@ export const keysOf = ({ tiers }: TiersFile) =>
 
 /**
  * Creates both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
- * the file, a secret for the hashes of subjects where there are no tiers yet, and the keys to try. Edited items are
- * kept.
+ * the file, the secrets of a deployment, and the keys to try. Edited items are kept.
  *
  * @returns the sort keys of items that were kept because they were edited, and differ from those of the file.
  */
@@ -40,7 +39,7 @@ export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFi
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const documents = documentsOf(client)
   const trail = newTrail()
-  await seedHmacKey(documents, tables.config, trail)
+  await seedKeyRings(documents, tables.config, trail)
   const report = await seedItems(documents, tables.config, itemsOf(file), trail)
   await seedKeys(client, tables, file)
   return Object.keys(report).filter((sk) => report[sk] === 'kept')

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
-import { HMAC_KEY_ITEM } from '../lambda/config-table/items/hmac-key-item'
+import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../lambda/config-table/subject-keys'
 import type { Clock, EpochMs } from '../limiter/clock'
 import { AUDIT_PARTITION, AUDIT_TIME_TO_LIVE } from './audit-partition'
 import { type ExactItem, isMap, withNumbers, withoutItemKey } from './documents'
@@ -21,7 +22,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /** One item, before and after a change. */
 export interface AuditEntry {
-  /** `tier#free`, `client#acme` by the client's id, `hmac-key`; nothing once a person was forgotten. */
+  /** `tier#free`, `client#acme` by the client's id, `hmac-key`, `signing-key`; nothing once a person was forgotten. */
   readonly item?: string
   /** Which of a client's records: a hash of its partition key, since that may hold the hash of an API key. */
   readonly ref?: string
@@ -147,7 +148,7 @@ function entriesOf(writes: readonly GuardedWrite[]): AuditEntry[] {
 /** By which name entries are about an item; `undefined` for items that are not recorded. */
 export function nameOf(pk: string, sk: string, item?: ExactItem): Pick<AuditEntry, 'item' | 'ref'> | undefined {
   if (pk === CONFIG_TABLE.policySet) return { item: sk }
-  if (pk === HMAC_KEY_ITEM.pk) return { item: pk }
+  if (isRing(pk)) return sk === pk ? { item: pk } : undefined
   return pk.startsWith('client#') ? { item: `client#${String(item?.id)}`, ref: refOf(pk) } : undefined
 }
 
@@ -162,10 +163,13 @@ const hashOf = (fields: Fields): string => contentHash(withNumbers(fields) as Fi
 /** The fields of an item that a record may hold: of a client those that are known and no secrets. */
 function shown(pk: string, item: ExactItem): Fields {
   const fields = withoutItemKey(item)
-  if (pk === HMAC_KEY_ITEM.pk) return { keys: Array.isArray(fields.keys) ? fields.keys.map(timesOf) : [] }
+  if (isRing(pk)) return { keys: Array.isArray(fields.keys) ? fields.keys.map(timesOf) : [] }
   if (!pk.startsWith('client#')) return fields
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !isHidden(field)))
 }
+
+/** Whether items of a partition are about the deployment's secrets. */
+const isRing = (pk: string): boolean => pk === HMAC_RING.name || pk === SIGNING_RING.name
 
 const timesOf = (key: unknown): Fields =>
   isMap(key)
@@ -176,7 +180,7 @@ const isHidden = (field: string): boolean =>
   !Object.hasOwn(CLIENT_FIELDS, field) || 'isSecret' in CLIENT_FIELDS[field as keyof typeof CLIENT_FIELDS]
 
 function hiddenFields(pk: string, before: ExactItem = {}, after: ExactItem = {}): string[] {
-  if (pk === HMAC_KEY_ITEM.pk) return textOf(before.keys) === textOf(after.keys) ? [] : ['key']
+  if (isRing(pk)) return textOf(before.keys) === textOf(after.keys) ? [] : ['key']
   if (!pk.startsWith('client#')) return []
   const names = Object.keys({ ...withoutItemKey(before), ...withoutItemKey(after) }).filter(isHidden)
   return names.filter((name) => textOf(before[name]) !== textOf(after[name])).sort()

@@ -5,6 +5,7 @@ import type { OutputOptions, Session } from '../command'
 import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { recordsOf } from './client-records'
+import { signatureDeletions } from './signatures'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -35,7 +36,7 @@ export async function changeClient(
   )
 }
 
-/** Writes records of a client. Ctrl-C does not interrupt it. */
+/** Writes records of a client, and deletes what is stored beside those that it deletes. Ctrl-C does not interrupt it. */
 export async function writeRecords(
   session: Session,
   table: ConfigTable,
@@ -43,7 +44,9 @@ export async function writeRecords(
   writes: readonly GuardedWrite[],
 ): Promise<void> {
   try {
-    await session.io.interrupts.during(() => table.write(writes))
+    const deleted = writes.flatMap(({ key, after }) => (after ? [] : [key.pk]))
+    const signatures = await signatureDeletions(table, deleted)
+    await session.io.interrupts.during(() => table.write([...writes, ...signatures]))
   } catch (error) {
     throw error instanceof WriteConflictError
       ? new UserError(`somebody changed client ${printed(id)} just now: check it and try again`)

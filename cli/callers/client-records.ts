@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { clientKey } from '../../lambda/config-table/items/config-items'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
@@ -21,9 +20,6 @@ export const SOURCES = {
 export type Source = keyof typeof SOURCES
 
 const OWN_KEY = /^client#([0-9a-f]{64})$/
-
-/** 256 random bits, with a prefix that secret scanners can recognise. */
-export const newApiKey = (): string => `slc_${randomBytes(32).toString('base64url')}`
 
 /** The key of the record of an API key. */
 export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
@@ -62,7 +58,10 @@ export function credentialOf({ pk }: { readonly pk: string }): string {
   return hash === undefined ? pk.slice('client#'.length) : `key ${hash.slice(0, 12)}`
 }
 
-export const hasOwnKey = ({ item }: StoredItem): boolean => OWN_KEY.test(item.pk)
+/** Whether it is the partition key of the record of an API key. */
+export const isOwnKey = (pk: string): boolean => OWN_KEY.test(pk)
+
+export const hasOwnKey = ({ item }: StoredItem): boolean => isOwnKey(item.pk)
 
 export function isExpired({ expiresAt }: Fields, now: EpochMs): boolean {
   return typeof expiresAt === 'string' && Date.parse(expiresAt) <= now

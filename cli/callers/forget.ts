@@ -9,6 +9,7 @@ import type { ConfigTable } from '../tables/config-table'
 import { counted } from '../terminal/output'
 import { entryOf } from './block-entries'
 import { credentialOf } from './client-records'
+import { signatureDeletions } from './signatures'
 
 /** An item of the config table that is about somebody. */
 interface Mention {
@@ -47,10 +48,12 @@ export async function mentionsOf(
   names: readonly string[],
   addresses: readonly string[],
 ): Promise<Mentions> {
-  const items: Mention[] = records.map(({ item, exact }) => ({
-    text: `client ${String(item.id)}, by ${credentialOf(item)}`,
-    writes: [{ key: { pk: item.pk, sk: item.sk }, before: exact }],
-  }))
+  const items: Mention[] = await Promise.all(
+    records.map(async ({ item, exact }) => ({
+      text: `client ${String(item.id)}, by ${credentialOf(item)}`,
+      writes: [{ key: { pk: item.pk, sk: item.sk }, before: exact }, ...(await signatureDeletions(table, [item.pk]))],
+    })),
+  )
   const ids = names.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
   const networks: string[] = []
   const hosts = addresses.map(parseIpAddress).filter((address) => address !== undefined)

@@ -1,4 +1,5 @@
-import type { HmacKey, SubjectKeys } from '../../lambda/config-table/subject-keys'
+import type { RingKey } from '../../lambda/config-table/items/key-ring'
+import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import type { EpochMs } from '../../limiter/clock'
 import { subjectKey, withSecret } from '../../limiter/subject-key'
 
@@ -23,12 +24,12 @@ export function toHash(text: string): StoredHash | undefined {
 /** How a subject came to a hash. */
 export interface Match {
   /** The secret; `undefined`: none. */
-  readonly secret: HmacKey | undefined
+  readonly secret: RingKey | undefined
 }
 
 /** Tells whether a subject has this hash, under any secret that is known. */
 export function matcherOf(hash: StoredHash, { keys }: SubjectKeys): (name: string) => Match | undefined {
-  const secrets: readonly (HmacKey | undefined)[] = hash.isKeyed ? keys : [undefined]
+  const secrets: readonly (RingKey | undefined)[] = hash.isKeyed ? keys : [undefined]
   return (name) => {
     if (scopeOf(name) !== hash.scope) return undefined
     const at = secrets.findIndex((one) => subjectKey(name, one?.secret) === hash.text)

@@ -98,8 +98,8 @@ export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyPa
   }
   const { record } = asked
   const clients: ReadOnlyParts['clients'] = {
-    async find(credential, isGuess) {
-      const found = await parts.clients.find(credential, isGuess)
+    async find(credential, apiKey) {
+      const found = await parts.clients.find(credential, apiKey)
       if (typeof found === 'object') return { ...found, disabled: false, expiresAt: undefined }
       // an invalid record names its client all the same
       const { id, tier }: Readonly<Record<string, unknown>> = record?.item ?? {}
@@ -135,8 +135,8 @@ async function run(
       }),
     },
     clients: {
-      async find(credential, isGuess) {
-        const found = await parts.clients.find(credential, isGuess)
+      async find(credential, apiKey) {
+        const found = await parts.clients.find(credential, apiKey)
         return tier !== undefined && typeof found === 'object' ? { ...found, tier } : found
       },
     },

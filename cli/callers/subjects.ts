@@ -4,7 +4,7 @@ import { clientKey } from '../../lambda/config-table/items/config-items'
 import type { ApiStage, Apis } from '../../lambda/config-table/items/scopes'
 import type { Settings } from '../../lambda/config-table/items/settings'
 import { ANONYMOUS, type Tier } from '../../lambda/config-table/items/tiers'
-import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { HMAC_RING, type SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { clientIpKey } from '../../lambda/identity/client-ip'
 import type { Claim } from '../../lambda/identity/source'
 import type { Outcome } from '../../lambda/responses/context'
@@ -16,7 +16,7 @@ import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import { isLikeApiId } from '../tables/api-labels'
 import type { ConfigTable } from '../tables/config-table'
-import { readHmacKeys } from '../tables/hmac-key'
+import { readKeyRing } from '../tables/key-ring'
 import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { ipv6PrefixIn } from './address-names'
@@ -79,7 +79,7 @@ export interface Known {
 
 export async function readKnown(table: ConfigTable): Promise<Known> {
   const items = (await table.policySet()).map(({ item }) => item)
-  const { keys } = await readHmacKeys(table)
+  const { ring: keys } = await readKeyRing(HMAC_RING, table)
   return { items, configuration: readPolicySet(items).configuration, keys }
 }
 

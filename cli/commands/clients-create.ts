@@ -1,8 +1,9 @@
 import { printed } from '../../limiter/errors'
 import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { gather, moment } from '../arguments'
-import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../callers/client-records'
+import { checkTier, SOURCES, type Source, sourceKey } from '../callers/client-records'
 import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
+import { newApiKey } from '../callers/signatures'
 import { unreadCredentials } from '../callers/unread-credentials'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { EXIT, failureOf, linesOf, ServiceError, UserError } from '../exit'
@@ -63,15 +64,15 @@ export const addClientsCreate: AddCommand = (group, session) => {
       const [source] = sources
       if (source === undefined && options.namespace !== undefined)
         throw new UserError('--namespace needs --user or --caller')
-      const apiKey = source === undefined ? newApiKey() : undefined
-      const key = source === undefined ? ownKey(apiKey!) : sourceKey(source, options[source]!, options.namespace)
+      const made = source === undefined ? await newApiKey(table, session.io.clock()) : undefined
+      const key = made?.key ?? sourceKey(source!, options[source!]!, options.namespace)
       const item = {
         ...fields,
         ...key,
         ...(options.expires !== undefined && { expiresAt: moment(options.expires, '--expires', session.io.clock) }),
       }
       await session.io.interrupts.during(async () => {
-        await table.write([{ key, after: item }]).catch((error) => {
+        await table.write([...(made ? [made.signature] : []), { key, after: item }]).catch((error) => {
           if (error instanceof WriteConflictError)
             throw new UserError(
               `another client already uses this ${source === undefined ? 'API key' : SOURCES[source]}`,
@@ -83,11 +84,12 @@ export const addClientsCreate: AddCommand = (group, session) => {
         })
         for (const warning of unreadCredentials(settings.identity, [{ item: { ...key, id }, exact: item }]))
           session.print.note(`warning: ${warning}`)
-        if (options.json) return session.print.json({ id, tier: fields.tier, ...(apiKey !== undefined && { apiKey }) })
+        const shown = made && { apiKey: made.apiKey, signedBy: made.signedBy }
+        if (options.json) return session.print.json({ id, tier: fields.tier, ...shown })
         session.print.note(`client ${printed(id)} is created, tier ${printed(fields.tier)}`)
-        if (apiKey === undefined) return
-        session.print.note('its API key, shown only once:')
-        session.print.line(apiKey)
+        if (!made) return
+        session.print.note(`its API key, signed (${made.signedBy}) and shown only once:`)
+        session.print.line(made.apiKey)
       })
 
       async function fieldsOfNew(id: string, options: Options) {

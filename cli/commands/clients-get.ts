@@ -1,6 +1,7 @@
 import { printed } from '../../limiter/errors'
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
 import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
+import { kindOf, signaturesOf, signedByOf } from '../callers/signatures'
 import { usageKeyText, withoutSecrets } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { readPolicySet } from '../tiers/read-policy-set'
@@ -15,10 +16,12 @@ export const addClientsGet: AddCommand = (group, session) => {
     const { print, io } = session
     const table = await session.connect(options).configTable()
     const records = await recordsOf(table, id)
+    const signatures = await signaturesOf(table, records)
     if (options.json) {
       const { pk: _pk, sk: _sk, expiresAt: _expiresAt, disabled: _disabled, ...fields } = records[0]!.item
       const credentials = records.map(({ item }) => ({
         credential: credentialOf(item),
+        ...signedByOf(item, signatures),
         disabled: item.disabled === true,
         expiresAt: item.expiresAt ?? null,
       }))
@@ -42,7 +45,7 @@ export const addClientsGet: AddCommand = (group, session) => {
       ['notes', notes],
       ...records.map(({ item }, i) => [
         i === 0 ? 'credential' : '',
-        `${credentialOf(item)}  ${stateOf(item, io.clock())}`,
+        [credentialOf(item), kindOf(item, signatures), stateOf(item, io.clock())].filter(Boolean).join('  '),
       ]),
     ]
     print.table(

@@ -3,6 +3,7 @@ import { wholeNumber } from '../arguments'
 import { credentialOf, stateOf } from '../callers/client-records'
 import { nearestClients } from '../callers/clients-usage'
 import { overridesText } from '../callers/overrides'
+import { kindOf, readSignatures, signedByOf } from '../callers/signatures'
 import { withoutSecrets } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
@@ -46,24 +47,30 @@ export const addClientsList: AddCommand = (group, session) => {
 
 async function list(session: Session, options: Options): Promise<void> {
   const { print, io } = session
-  const all = await (await session.connect(options).configTable()).clients()
+  const table = await session.connect(options).configTable()
+  const [all, signatures] = [await table.clients(), await readSignatures(table)]
   const items = all
     .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
     .filter(({ tier }) => options.tier === undefined || tier === options.tier)
     .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
   if (options.json)
     return print.json(
-      items.map(({ pk, sk: _sk, ...fields }) => ({ ...withoutSecrets(fields), credential: credentialOf({ pk }) })),
+      items.map(({ pk, sk: _sk, ...fields }) => ({
+        ...withoutSecrets(fields),
+        credential: credentialOf({ pk }),
+        ...signedByOf({ pk }, signatures),
+      })),
     )
   if (items.length === 0) return print.note('no clients')
   print.table(
-    ['id', 'tier', 'name', 'overrides', 'credential', 'state'],
+    ['id', 'tier', 'name', 'overrides', 'credential', 'kind', 'state'],
     items.map((item) => [
       String(item.id),
       String(item.tier),
       String(item.name ?? ''),
       overridesText(item.overrides, io.clock()),
       credentialOf(item),
+      kindOf(item, signatures),
       stateOf(item, io.clock()),
     ]),
   )

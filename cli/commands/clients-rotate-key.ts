@@ -2,7 +2,8 @@ import { printed } from '../../limiter/errors'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { durationMs } from '../arguments'
 import { writeRecords } from '../callers/client-changes'
-import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../callers/client-records'
+import { credentialOf, hasOwnKey, isExpired, recordsOf } from '../callers/client-records'
+import { newApiKey } from '../callers/signatures'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
@@ -26,11 +27,11 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
       const { io, print } = session
       const table = await session.connect(options).configTable()
       const old = chosen(await recordsOf(table, id), id, options, io.clock())
-      const apiKey = newApiKey()
-      const key = ownKey(apiKey)
+      const { apiKey, key, signedBy, signature } = await newApiKey(table, io.clock())
       const ends = options.grace === undefined ? undefined : graceEnd(old, io.clock() + options.grace)
       await io.interrupts.during(async () => {
         await writeRecords(session, table, id, [
+          signature,
           { key, after: keepExact({ ...old.item, ...key }, old) },
           {
             key: { pk: old.item.pk, sk: old.item.sk },
@@ -38,9 +39,9 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
             ...(ends !== undefined && { after: keepExact({ ...old.item, expiresAt: ends }, old) }),
           },
         ])
-        if (options.json) return print.json({ id, apiKey, oldKeyExpiresAt: ends ?? null })
+        if (options.json) return print.json({ id, apiKey, signedBy, oldKeyExpiresAt: ends ?? null })
         print.note(
-          `the old key ${ends === undefined ? 'is deleted' : `works until ${ends}`}; the new one, shown only once:`,
+          `the old key ${ends === undefined ? 'is deleted' : `works until ${ends}`}; the new one, signed (${signedBy}) and shown only once:`,
         )
         print.line(apiKey)
       })

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { printed } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
@@ -14,7 +16,7 @@ import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
 import { checkConnection } from '../tables/connection-check'
 import { checkClients, checkClock, checkConfiguration, checkTable, OF_SETTINGS } from '../tables/health'
-import { checkHmacKey } from '../tables/hmac-key'
+import { checkKeyRing } from '../tables/key-ring'
 import { isLoopback } from '../tables/local-engine'
 import { checkAuditTimeToLive, checkTimeToLive } from '../tables/time-to-live'
 
@@ -84,7 +86,8 @@ async function examine(
       ? [
           ...(await checkConfiguration(table)),
           await checkClients(table, io.clock),
-          await checkHmacKey(table, io.clock),
+          await checkKeyRing(HMAC_RING, table, io.clock),
+          await checkKeyRing(SIGNING_RING, table, io.clock),
           await checkAuditTimeToLive(client, configTable, isOwn),
         ]
       : notChecked(OF_CONFIG_TABLE, 'see config table')),
@@ -96,7 +99,7 @@ async function examine(
 }
 
 const OF_STATE_TABLE = ['time to live']
-const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key', 'audit trail']
+const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key', 'signing key', 'audit trail']
 
 function decide(
   event: unknown,

@@ -1,3 +1,4 @@
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { printed } from '../../limiter/errors'
 import { KINDS, namedBy } from '../callers/asked'
 import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../callers/forget'
@@ -9,7 +10,7 @@ import { allKeysOf, type StoredHash, toHash } from '../callers/stored-hash'
 import { addressName, readKnown } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { ServiceError, UserError } from '../exit'
-import { readHmacKeys } from '../tables/hmac-key'
+import { readKeyRing } from '../tables/key-ring'
 import { deleteItem } from '../tables/state-items'
 import { confirm } from '../terminal/question'
 import { readPolicySet } from '../tiers/read-policy-set'
@@ -49,7 +50,7 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   const { io, print } = session
   const connection = session.connect(options)
   const table = await connection.configTable()
-  const { keys } = await readHmacKeys(table)
+  const { ring: keys } = await readKeyRing(HMAC_RING, table)
   const state = { client: connection.client, name: await connection.tableName('state') }
   const hashes = texts.flatMap((text) => toHash(text) ?? [])
   const { given, byHash } = await resolved(hashes)

@@ -1,6 +1,8 @@
 import { Option } from 'commander'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
+import { ringKey } from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { printed } from '../../limiter/errors'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import type { AuditEntry } from '../../provisioning/audit-trail'
@@ -28,7 +30,10 @@ export const addHistory: AddCommand = (group, session) => {
       'trail, and those of which an item shows that something else made them. The latest is first.',
     ['sluice history', 'sluice history --item tier#free --since 90d', 'sluice history --item client#acme --json'],
   )
-    .option('--item <key>', 'only this item: tier#free, route#GET /a, settings, block#ip#…, client#ID, hmac-key')
+    .option(
+      '--item <key>',
+      'only this item: tier#free, route#GET /a, settings, block#ip#…, client#ID, hmac-key, signing-key',
+    )
     .addOption(
       new Option('--since <duration>', 'how far back, such as 12h or 90d; a record is kept 400 days')
         .argParser(durationMs)
@@ -95,9 +100,9 @@ async function readHistory(table: ConfigTable, asked: string | undefined, now: n
 
 async function presentItems(table: ConfigTable, asked: string | undefined): Promise<StoredItem[]> {
   const id = asked?.startsWith('client#') ? asked.slice('client#'.length) : undefined
-  const key = await table.item(HMAC_KEY_ITEM)
+  const rings = await Promise.all([HMAC_RING, SIGNING_RING].map((kind) => table.item(ringKey(kind))))
   const clients = id === undefined ? [] : await table.clients(id)
-  return [...(await table.partition(CONFIG_TABLE.policySet)), ...(key ? [key] : []), ...clients]
+  return [...(await table.partition(CONFIG_TABLE.policySet)), ...rings.flatMap((ring) => ring ?? []), ...clients]
 }
 
 function show({ changes, unrecorded, withoutRecord }: History, session: Session): void {

@@ -1,9 +1,10 @@
-import type { HmacKey } from '../../lambda/config-table/subject-keys'
+import type { RingKey } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { durationMs } from '../arguments'
 import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { InterruptedError, UserError } from '../exit'
-import { iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
+import { iso, readKeyRing, writeKeyRing } from '../tables/key-ring'
 import { carryState } from '../tables/state-items'
 import { counted } from '../terminal/output'
 import { pause } from '../terminal/pause'
@@ -44,10 +45,13 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
           throw new InterruptedError(
             'nothing was copied: without it, all counters start at zero when the secret becomes active',
           )
-        const { keys, stored, key } = await readFirst() // it may have been long
-        const [now, [, ...others]] = [io.clock(), keys.keys]
+        const { ring, stored, key } = await readFirst() // it may have been long
+        const [now, [, ...others]] = [io.clock(), ring.keys]
         if (key.carriedFrom === undefined)
-          await writeHmacKeys(table, stored, [{ ...key, carriedFrom: Math.min(now, key.activeFrom) }, ...others])
+          await writeKeyRing(HMAC_RING, table, stored, [
+            { ...key, carriedFrom: Math.min(now, key.activeFrom) },
+            ...others,
+          ])
         const counts = await carryState(state, key.secret, Math.floor(now / 1000))
         const late =
           now > key.activeFrom
@@ -63,10 +67,10 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
 
       /** Only from keys without a secret does it follow where they are with one. */
       async function readFirst() {
-        const found = await readHmacKeys(table)
-        const key: HmacKey | undefined = found.keys.keys[0]
+        const found = await readKeyRing(HMAC_RING, table)
+        const key: RingKey | undefined = found.ring.keys[0]
         if (!key) throw new UserError('there is no secret to copy counters to: create one with sluice hmac-key enable')
-        if (found.keys.keys.length > 1)
+        if (found.ring.keys.length > 1)
           throw new UserError('counters can be copied to the first secret only, and there is a newer one')
         return { ...found, key }
       }

@@ -1,8 +1,10 @@
-import { newHmacKey } from '../../provisioning/make-hmac-key'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
+import { newRingKey } from '../../provisioning/make-key-ring'
 import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
+import { activation, checkLead } from '../tables/activation'
+import { iso, readKeyRing, writeKeyRing } from '../tables/key-ring'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {
@@ -26,7 +28,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
       const { io } = session
       const connection = session.connect(options)
       const table = await connection.configTable()
-      const { stored } = await readHmacKeys(table)
+      const { stored } = await readKeyRing(HMAC_RING, table)
       if (stored)
         throw new UserError(
           'this deployment already has a secret (sluice hmac-key status): replace it with sluice hmac-key rotate',
@@ -40,7 +42,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
         () => connection.describe('config'),
       )
       checkLead(activeFrom, io.clock())
-      await io.interrupts.during(() => writeHmacKeys(table, stored, [newHmacKey(activeFrom)]))
+      await io.interrupts.during(() => writeKeyRing(HMAC_RING, table, stored, [newRingKey(activeFrom)]))
       tell(
         session,
         options,

@@ -1,8 +1,9 @@
-import { HMAC_KEY_LEAD_MS } from '../../lambda/config-table/items/hmac-key-item'
+import { RING_KEY_LEAD_MS } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { iso, readHmacKeys } from '../tables/hmac-key'
+import { iso, readKeyRing } from '../tables/key-ring'
 import { purgeWithoutSecret } from '../tables/state-items'
 import { counted } from '../terminal/output'
 import { confirm } from '../terminal/question'
@@ -22,9 +23,9 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
     .action(async (options: Options) => {
       const { io } = session
       const connection = session.connect(options)
-      const { keys } = await readHmacKeys(await connection.configTable())
-      const first = keys.keys[0]
-      const settledAt = (first?.activeFrom ?? Infinity) + HMAC_KEY_LEAD_MS
+      const { ring } = await readKeyRing(HMAC_RING, await connection.configTable())
+      const first = ring.keys[0]
+      const settledAt = (first?.activeFrom ?? Infinity) + RING_KEY_LEAD_MS
       if (!first) throw new UserError('there is no secret, so all state is stored without one: sluice hmac-key enable')
       if (io.clock() < settledAt)
         throw new UserError(`state without a secret may still be in use: wait until ${iso(settledAt)}`)

@@ -1,8 +1,9 @@
 import { switchKey } from '../../lambda/config-table/items/config-items'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import type { Connection } from '../tables/connection'
-import { readHmacKeys } from '../tables/hmac-key'
+import { readKeyRing } from '../tables/key-ring'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { readTiersFile } from '../tiers/tiers-yaml'
 import { ClientDirectory } from './decide/known-clients'
@@ -23,8 +24,8 @@ export interface TableContent {
 export async function readTable(connection: Connection): Promise<TableContent> {
   const table = await connection.configTable()
   const items = (await table.policySet()).map(({ item }) => item)
-  const [records, { keys }] = [await table.clients(), await readHmacKeys(table)]
-  return { name: await connection.describe('config'), items, clients: new ClientDirectory(records, keys) }
+  const [records, { ring }] = [await table.clients(), await readKeyRing(HMAC_RING, table)]
+  return { name: await connection.describe('config'), items, clients: new ClientDirectory(records, ring) }
 }
 
 /** Rules as they are written. */

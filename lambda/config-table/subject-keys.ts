@@ -1,13 +1,6 @@
 import type { EpochMs } from '../../limiter/clock'
 import { subjectKey } from '../../limiter/subject-key'
-
-/** A secret of the deployment, and from when on subjects are stored under it. */
-export interface HmacKey {
-  readonly secret: Uint8Array
-  readonly activeFrom: EpochMs
-  /** What was charged before this moment was copied to the key under this secret. Absent where nothing was copied. */
-  readonly carriedFrom?: EpochMs
-}
+import { KeyRing, type RingKind } from './items/key-ring'
 
 /**
  * The key under which each subject has its state, by time: hashed with the last active secret, and without one before
@@ -15,10 +8,7 @@ export interface HmacKey {
  *
  * All instances that know the same secrets change over at the same moment of their clocks.
  */
-export class SubjectKeys {
-  /** @param keys by `activeFrom`, the earliest first. */
-  constructor(readonly keys: readonly HmacKey[] = []) {}
-
+export class SubjectKeys extends KeyRing {
   /** The key under which requests of that moment are counted. */
   keyOf(subject: string, at: EpochMs): string {
     return subjectKey(subject, this.activeAt(at)?.secret)
@@ -39,13 +29,11 @@ export class SubjectKeys {
   allOf(subject: string): string[] {
     return [subjectKey(subject), ...this.keys.map(({ secret }) => subjectKey(subject, secret))]
   }
+}
 
-  activeAt(at: EpochMs): HmacKey | undefined {
-    return this.keys.findLast(({ activeFrom }) => at >= activeFrom)
-  }
-
-  /** The next secret that becomes active. */
-  nextAfter(at: EpochMs): HmacKey | undefined {
-    return this.keys.find(({ activeFrom }) => activeFrom > at)
-  }
+/** The secrets with which subjects' keys are hashed. Old ones are kept for `sluice forget`, which searches under each. */
+export const HMAC_RING: RingKind<SubjectKeys> = {
+  name: 'hmac-key',
+  code: 'hmac_key',
+  toRing: (keys) => new SubjectKeys(keys),
 }

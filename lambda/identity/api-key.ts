@@ -19,7 +19,7 @@ export const apiKeySource = (header: string): Source => ({
     // A longer one than any key is ignored: cut short, it could become another client's key.
     return key === undefined || key === '' || key.length > LONGEST_KEY
       ? NO_CREDENTIAL
-      : { kind: 'claim', credential: hashApiKey(key), isGuess: true }
+      : { kind: 'claim', credential: hashApiKey(key), apiKey: key }
   },
 })
 

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Provenance } from '../config-table/items/signing-keys'
 import type { Directory, KnownClient } from './identify'
 
 /** A directory that may remember earlier look-ups. */
@@ -31,6 +32,9 @@ const MOST_ADDRESSES = 10_000
  *
  * Credentials that were verified elsewhere, such as the user of a token, are always looked up. Otherwise a blocked or
  * disabled user could first send made-up keys, and then pass as a user of whom nothing is known.
+ *
+ * So are API keys that a signing key of the deployment has signed, whatever others send: they are as many as were ever
+ * made, and those that are no client's any more are remembered as unknown. A forged one is unknown without a look-up.
  */
 export class FailedCredentials<Client extends KnownClient> {
   private readonly byAddress = new BoundedMap<string, Failures>(MOST_ADDRESSES)
@@ -44,13 +48,17 @@ export class FailedCredentials<Client extends KnownClient> {
    * The directory as it is limited for an address.
    *
    * @param limit failures in a minute.
+   * @param provenanceOf tells who made an API key.
    */
-  directoryFor(address: string, limit: number): Directory<Client> {
+  directoryFor(address: string, limit: number, provenanceOf: (apiKey: string) => Provenance): Directory<Client> {
     return {
-      find: async (credential, isGuess) => {
-        if (!isGuess || this.directory.remembers?.(credential)) return this.directory.find(credential, isGuess)
+      find: async (credential, apiKey) => {
+        const isGuess = apiKey !== undefined && !this.directory.remembers?.(credential)
+        const provenance = isGuess ? provenanceOf(apiKey) : 'signed'
+        if (provenance === 'forged') return undefined
+        if (provenance === 'signed') return this.directory.find(credential, apiKey)
         if (!this.mayLookUp(address, limit)) return 'limited'
-        const found = await this.directory.find(credential, isGuess)
+        const found = await this.directory.find(credential, apiKey)
         if (found === undefined) this.noteFailure(address)
         return found
       },

@@ -42,10 +42,10 @@ type Unchecked = 'unavailable' | 'limited'
 
 export interface Directory<Client extends KnownClient> {
   /**
-   * @param isGuess whether anybody could make the credential up. A directory may refuse to look up such a one:
-   * `limited`.
+   * @param apiKey whose hash the credential is, if anybody could make it up. A directory may refuse to look up such a
+   * one: `limited`.
    */
-  find(credential: string, isGuess: boolean): Promise<Client | undefined | Unchecked>
+  find(credential: string, apiKey?: string): Promise<Client | undefined | Unchecked>
 }
 
 const NO_CLAIMS = Object.freeze({})
@@ -83,11 +83,11 @@ export async function identify<Client extends KnownClient>(
 }
 
 async function identityOf<Client extends KnownClient>(
-  { credential, isGuess = false, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Claim,
+  { credential, apiKey, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Claim,
   clients: Directory<Client>,
   now: number,
 ): Promise<Identity<Client> | undefined | Unchecked> {
-  const found = credential === undefined ? undefined : await clients.find(credential, isGuess)
+  const found = credential === undefined ? undefined : await clients.find(credential, apiKey)
   const [client, unchecked] = typeof found === 'string' ? [undefined, found] : [found, undefined]
   if (client && (client.disabled || now >= (client.expiresAt ?? Infinity)))
     return { kind: 'rejected', credential, client }

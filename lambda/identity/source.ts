@@ -38,10 +38,10 @@ export interface Claim {
    */
   readonly credential?: string
   /**
-   * Whether anybody can make such a credential up. It has not been checked, and the config table decides what it is
-   * worth. @default false
+   * The API key whose hash the credential is. Anybody can make one up: it has not been checked, and the config table
+   * decides what it is worth. @default the credential was verified elsewhere
    */
-  readonly isGuess?: boolean
+  readonly apiKey?: string
   /**
    * The caller as the source itself knows it, such as `user:42`. Without it the caller is the client in the config
    * table, or anonymous.

@@ -9,7 +9,7 @@ import { giveLabel, takeLabel } from './api-label'
 import { releaseAuthority } from './authority'
 import { type Guarded, refuseWhileUsed } from './function-users'
 import { seedCode } from './seed-code'
-import { seedHmacKey, seedItems } from './seed-items'
+import { seedItems, seedKeyRings } from './seed-items'
 
 /**
  * What CloudFormation sends. @see https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html
@@ -95,7 +95,7 @@ async function tiers({
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
   // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
   // that nobody is counted without it.
-  if (RequestType === 'Create') await seedHmacKey(documents, TableName, trail)
+  if (RequestType === 'Create') await seedKeyRings(documents, TableName, trail)
   if (Seed === 'authoritative')
     return seedCode(documents, TableName, deployment, items, (line) => console.info(JSON.stringify(line)), trail)
   await releaseAuthority(documents, TableName, deployment, false)

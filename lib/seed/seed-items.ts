@@ -1,8 +1,10 @@
 import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import type { AuditTrail } from '../../provisioning/audit-trail'
 import { readPartition, type StoredItem } from '../../provisioning/documents'
-import { makeHmacKey } from '../../provisioning/make-hmac-key'
+import { makeKeyRing } from '../../provisioning/make-key-ring'
 import { tryRecorded } from '../../provisioning/recorded-writes'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
 import { SEED_PARTITION } from './seed-partition'
@@ -44,18 +46,18 @@ export async function seedItems(
 }
 
 /**
- * Gives a new deployment the secret under which it stores subjects. A table with tiers gets none, because its counters
- * may be in use and would start at zero: use `sluice hmac-key enable` there.
- *
- * @returns whether a secret was created.
+ * Gives a deployment its secrets where it has none: the one with which API keys are signed, and, if it is new, the one
+ * under which it stores subjects. A table with tiers gets none of the latter, because its counters may be in use and
+ * would start at zero: use `sluice hmac-key enable` there.
  */
-export async function seedHmacKey(
+export async function seedKeyRings(
   documents: DynamoDBDocumentClient,
   tableName: string,
   trail?: AuditTrail,
-): Promise<boolean> {
+): Promise<void> {
   const present = await readPartition(documents, tableName, CONFIG_TABLE.policySet)
-  return present.length === 0 && (await makeHmacKey(documents, tableName, trail))
+  const kinds = present.length === 0 ? [HMAC_RING, SIGNING_RING] : [SIGNING_RING]
+  for (const kind of kinds) await makeKeyRing(kind, documents, tableName, trail)
 }
 
 const bySortKey = (stored: readonly StoredItem[]) => new Map(stored.map((one) => [one.item.sk, one]))

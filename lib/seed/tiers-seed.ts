@@ -3,8 +3,9 @@ import { Annotations, CfnOutput, CustomResource, Stack, Token } from 'aws-cdk-li
 import type { Construct } from 'constructs'
 import { parse } from 'yaml'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { neverPassing, splitTiers } from '../../provisioning/region-shares'
@@ -53,7 +54,8 @@ const MOST_CHARACTERS = 200_000
  * With authority, the table is made what the file says, and what others have edited is undone; clients, blocks, labels
  * and the switch stay out of its reach.
  *
- * The first deployment creates the secret under which subjects are stored, unless the table is already in use.
+ * The first deployment creates the secret under which subjects are stored, unless the table is already in use, and the
+ * one with which API keys are signed, unless there is one.
  */
 export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomResource {
   const items = itemsFrom(seed, props)
@@ -63,8 +65,8 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   // What one transaction writes is in one statement, whether IAM looks at each item's key or at all of them.
   seed.grant(['dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION, AUDIT_PARTITION)
   if (isAuthoritative) seed.grantReadingOfTiers()
-  // it may write the secret under which subjects are stored, and not read it
-  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk, AUDIT_PARTITION)
+  // it may write the deployment's secrets, and not read them
+  seed.grant(['dynamodb:PutItem'], HMAC_RING.name, SIGNING_RING.name, AUDIT_PARTITION)
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
     serviceToken: seed.handler.functionArn,

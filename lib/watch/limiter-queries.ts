@@ -33,6 +33,7 @@ export const QUERIES = {
     'state_collision',
     'last_valid_used',
     'hmac_key_missing',
+    'signing_key_missing',
   )}]
 | stats max(@timestamp) as lastSeen, ${LINES} by event, item, client, issues.0.message
 | sort lastSeen desc`,

@@ -1,5 +1,6 @@
+import type { RingKey } from '../../lambda/config-table/items/key-ring'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
-import { type HmacKey, SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { subjectKey } from '../../limiter/subject-key'
 import { Gateway } from './gateway'
@@ -41,7 +42,7 @@ class Fleet {
     return this.instances[0]!.clock
   }
 
-  tell(instance: number, key: HmacKey): void {
+  tell(instance: number, key: RingKey): void {
     this.known[instance] = new SubjectKeys([key])
   }
 

@@ -25,7 +25,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   it('are created with a key that is printed once, alone on standard output, and stored as a hash', async () => {
     const { code, out, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'pro', '--name', 'Acme'])
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('client "acme" is created, tier "pro"') })
-    expect(out).toMatch(/^slc_[\w-]{43}\n$/)
+    expect(out).toMatch(/^slcs_[0-9a-f]{10}_[\w-]{44}\n$/)
     expect(err).not.toContain(out.trim())
     const shown = await at.sluice(['clients', 'get', 'acme'])
     expect(shown.out).toContain(known(out.trim()))
@@ -41,7 +41,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
       err: 'client "twice" exists: add a key with sluice clients create twice --another-key\n',
     })
     const more = await at.json(['clients', 'create', 'twice', '--another-key'])
-    expect(more).toEqual({ id: 'twice', tier: 'free', apiKey: expect.any(String) })
+    expect(more).toEqual({ id: 'twice', tier: 'free', apiKey: expect.any(String), signedBy: more.apiKey.split('_')[1] })
     expect(await credentials('twice')).toEqual([known(apiKey), known(more.apiKey)].sort())
     expect(await at.json(['clients', 'get', 'twice'])).toMatchObject({ overrides: { 'per-minute': { limit: 90 } } })
   })
@@ -227,9 +227,13 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   it('can be disabled and enabled again, and clients list shows it', async () => {
     await at.json(['clients', 'create', 'off', '--tier', 'free'])
     await at.json(['clients', 'disable', 'off'])
-    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +disabled$/m)
+    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(
+      /^off +free +key \w{12} +signed \(\w{10}\) +disabled$/m,
+    )
     await at.json(['clients', 'set', 'off', '--enable'])
-    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +active$/m)
+    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(
+      /^off +free +key \w{12} +signed \(\w{10}\) +active$/m,
+    )
   })
 
   it('get a new key; the old one is deleted at once or after its grace period', async () => {
@@ -242,8 +246,8 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(third.oldKeyExpiresAt).toBe('2026-11-22T12:00:00Z')
     expect(await credentials('turn')).toEqual([known(second), known(third.apiKey)].sort())
     const { out } = await at.sluice(['clients', 'get', 'turn'], { now: NOW })
-    expect(out).toContain(`${known(second)}  until 2026-11-22T12:00:00Z`)
-    expect(out).toContain(`${known(third.apiKey)}  active`)
+    expect(out).toContain(`${known(second)}  signed (${third.signedBy})  until 2026-11-22T12:00:00Z`)
+    expect(out).toContain(`${known(third.apiKey)}  signed (${third.signedBy})  active`)
 
     // The key in its grace is not meant when the next is asked for.
     const fourth = (await at.json(['clients', 'rotate-key', 'turn'], { now: NOW })).apiKey

@@ -9,9 +9,10 @@ import { LambdaClient } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { checkTimeToLive } from '../../cli/tables/time-to-live'
-import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
-import { newHmacKey } from '../../provisioning/make-hmac-key'
+import { newRingKey } from '../../provisioning/make-key-ring'
 import { failure } from '../attach/fake-service'
 import { type Deployment, deploy, sluice, TIERS } from './command-line'
 
@@ -25,7 +26,7 @@ beforeEach(async () => {
 })
 afterEach(async () => at?.close())
 
-const SECRET = hmacKeyItem([newHmacKey(0)])
+const SECRET = keyRingItem(HMAC_RING, [newRingKey(0)])
 
 const statuses = async (...args: string[]): Promise<Record<string, string>> => {
   const { out } = await at.sluice(['doctor', '--json', ...args])
@@ -44,6 +45,7 @@ const HEALTHY = {
   'base paths': 'ok',
   clients: 'ok',
   'HMAC key': 'ok',
+  'signing key': 'ok',
   'audit trail': 'ok',
   clock: 'ok',
 }
@@ -104,11 +106,11 @@ describe('the doctor', () => {
 
   it('reports the HMAC key without showing it, and fails if the key is invalid', async () => {
     expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from the beginning\n')
-    await at.put({ ...HMAC_KEY_ITEM, keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
+    await at.put({ ...ringKey(HMAC_RING), keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
     expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'FAILED' })
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, out + err]).toEqual([1, expect.not.stringContaining(SECRET.keys[0]!.key.slice(0, 8))])
-    await at.put(hmacKeyItem([newHmacKey(Date.now() + 3_600_000)]))
+    await at.put(keyRingItem(HMAC_RING, [newRingKey(Date.now() + 3_600_000)]))
     expect((await at.sluice(['doctor'])).out).toMatch(/^ok {6}HMAC key: none yet, another from 20/m)
     await at.client.send(
       new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } } }),
@@ -169,7 +171,7 @@ describe('the doctor', () => {
       ...HEALTHY,
       'config table': 'FAILED',
       ...{ configuration: 'skipped', identity: 'skipped', 'base paths': 'skipped' },
-      ...{ clients: 'skipped', 'HMAC key': 'skipped', 'audit trail': 'skipped' },
+      ...{ clients: 'skipped', 'HMAC key': 'skipped', 'signing key': 'skipped', 'audit trail': 'skipped' },
     })
     const empty = await deploy('dynalite')
     const { code, out } = await empty.sluice(['doctor'])

@@ -1,8 +1,9 @@
 import { CreateTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { knownNames } from '../../cli/callers/known-names'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem } from '../../lambda/config-table/items/key-ring'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'
@@ -89,7 +90,7 @@ describe('sluice forget', () => {
       { pk: `client#${'a'.repeat(64)}`, sk: 'client', id: 'acme', tier: 'free' },
       { pk: 'client#user:42', sk: 'client', id: 'acme', tier: 'free' },
       { pk: `client#${'b'.repeat(64)}`, sk: 'client', id: 'other', tier: 'free' },
-      hmacKeyItem([
+      keyRingItem(HMAC_RING, [
         { secret: SECRET, activeFrom: 0 },
         { secret: OTHER, activeFrom: Date.now() + 1e9 },
       ]),

@@ -1,14 +1,15 @@
 import { ConfigTable } from '../../cli/tables/config-table'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { HMAC_KEY_ITEM, hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem, parseKeyRing, ringKey } from '../../lambda/config-table/items/key-ring'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { compile, distinct } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { connect } from '../../local/dynamodb'
 import { documentsOf } from '../../provisioning/documents'
-import { newHmacKey } from '../../provisioning/make-hmac-key'
+import { newRingKey } from '../../provisioning/make-key-ring'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, TIERS } from './command-line'
 
@@ -29,8 +30,10 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   const json = (...args: string[]) => at.json(args, { now })
 
   async function keys(): Promise<SubjectKeys> {
-    const stored = await new ConfigTable(documentsOf(connect(at.endpoint)), LOCAL_TABLES.config).item(HMAC_KEY_ITEM)
-    return parseHmacKeys(stored?.item, [])
+    const stored = await new ConfigTable(documentsOf(connect(at.endpoint)), LOCAL_TABLES.config).item(
+      ringKey(HMAC_RING),
+    )
+    return parseKeyRing(HMAC_RING, stored?.item, [])
   }
 
   /** As an authorizer charges, at that moment. */
@@ -194,7 +197,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
       code: 1,
       err: expect.stringContaining('wait until then'),
     })
-    await at.put(hmacKeyItem([newHmacKey(0)]))
+    await at.put(keyRingItem(HMAC_RING, [newRingKey(0)]))
     await charge('client:acme', 7)
     expect((await sluice('hmac-key', 'rotate', '--at', '20m', '--yes')).code).toBe(0)
     expect(await used()).toBe(7)
@@ -211,7 +214,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   })
 
   it('that is invalid stops every command that reads counters', async () => {
-    await at.put({ ...HMAC_KEY_ITEM, keys: [] })
+    await at.put({ ...ringKey(HMAC_RING), keys: [] })
     for (const args of [
       ['usage', 'acme'],
       ['reset', 'acme'],
@@ -228,7 +231,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   it('is awaited by hmac-key carry until shortly before activation', async () => {
     await charge('client:acme', 7)
     const soon = Date.now() + 1500
-    await at.put(hmacKeyItem([newHmacKey(soon)]))
+    await at.put(keyRingItem(HMAC_RING, [newRingKey(soon)]))
     const startedAt = Date.now()
     expect(await at.json(['hmac-key', 'carry', '--lead', '1s'])).toEqual({ copied: 1, kept: 0, expired: 0 })
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(400)

@@ -1,7 +1,8 @@
 import { addressNames, MOST_ADDRESSES } from '../../cli/callers/address-names'
 import { rangeOf } from '../../cli/callers/block-entries'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { createLimiter, DynamoDbStore } from '../../limiter'
 import { subjectKey } from '../../limiter/subject-key'
 import { newAuthorizer } from './authorizer'
@@ -24,7 +25,7 @@ async function spend(at: Deployment, name: string, cost: number, hmacKey?: Uint8
 let at: Deployment
 beforeEach(async () => {
   at = await deploy()
-  await at.put(...TIERS, hmacKeyItem([{ secret: SECRET, activeFrom: 0 }]))
+  await at.put(...TIERS, keyRingItem(HMAC_RING, [{ secret: SECRET, activeFrom: 0 }]))
   await at.json(['clients', 'create', 'acme', '--tier', 'free'])
   await at.json(['clients', 'create', 'ann', '--tier', 'pro', '--user', '42'])
 })
@@ -89,7 +90,7 @@ describe('whois', () => {
       { secret: SECRET, activeFrom: NOW - 1000 },
       { secret: Buffer.alloc(32, 1), activeFrom: NOW + 1000 },
     ]
-    await at.put(hmacKeyItem(keys))
+    await at.put(keyRingItem(HMAC_RING, keys))
     const secret = async (one: Uint8Array) => (await at.json(['whois', hashOf('client:acme', one)], now)).secret
     expect(await Promise.all(keys.map((key) => secret(key.secret)))).toEqual(['former', 'active', 'to come'])
     expect((await whois(hashOf('client:acme', FORMER))).out).toContain('; hashed with a former secret')
@@ -190,7 +191,7 @@ describe('a hash of the log', () => {
 
   it('of a former secret leads to the counters of today', async () => {
     await at.put(
-      hmacKeyItem([
+      keyRingItem(HMAC_RING, [
         { secret: FORMER, activeFrom: 0 },
         { secret: SECRET, activeFrom: NOW - 60_000 },
       ]),
@@ -245,7 +246,7 @@ describe('a hash of the log', () => {
     expect(await refused('block', 'add', address)).toContain('a list names clients and addresses')
     expect(await at.json(['block', 'list'])).toEqual([])
     await at.put(
-      hmacKeyItem([
+      keyRingItem(HMAC_RING, [
         { secret: FORMER, activeFrom: 0 },
         { secret: SECRET, activeFrom: NOW - 60_000 },
       ]),

@@ -1,7 +1,9 @@
 import { readPolicySet } from '../../cli/tiers/read-policy-set'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
+import { parseKeyRing, type RingKind } from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import type { Mistake } from '../../limiter/errors'
 import { policy } from '../policies/issues'
 
@@ -50,9 +52,12 @@ describe('programs know a mistake by its code:', () => {
     expect(issues.map((issue) => issue.code)).toEqual([code])
   })
 
-  it('invalid_hmac_key', () => {
+  it.each([
+    ['invalid_hmac_key', HMAC_RING],
+    ['invalid_signing_key', SIGNING_RING],
+  ])('%s', (code, kind: RingKind) => {
     const issues: Mistake[] = []
-    parseHmacKeys({ keys: [{ key: 'x', activeFrom: 0 }] }, issues)
-    expect(issues.map((issue) => issue.code)).toEqual(['invalid_hmac_key'])
+    parseKeyRing(kind, { keys: [{ key: 'x', activeFrom: 0 }] }, issues)
+    expect(issues.map((issue) => issue.code)).toEqual([code])
   })
 })

@@ -1,8 +1,9 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { Clients } from '../../lambda/config-table/clients'
-import { HmacKeys } from '../../lambda/config-table/hmac-keys'
-import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem } from '../../lambda/config-table/items/key-ring'
+import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
 import { Refresher } from '../../lambda/config-table/refresher'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { inTime } from '../in-time'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
@@ -119,7 +120,7 @@ describe('the secrets in the config table', () => {
   it('are read before the first request after a freeze, also where the frozen reading fails before that request comes', async () => {
     const table = new FakeTable()
     const log = new FakeLog()
-    const keys = new HmacKeys({
+    const keys = new KeyRingReader(HMAC_RING, {
       client: table.client,
       tableName: 'config',
       clock: clock.read,
@@ -135,7 +136,9 @@ describe('the secrets in the config table', () => {
     await table.calls[1]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
     const after = keys.current()
     expect(await isSettled(after)).toBe(false)
-    await table.calls[2]!.answer({ Item: marshall(hmacKeyItem([{ secret: Buffer.alloc(32, 7), activeFrom: 0 }])) })
+    await table.calls[2]!.answer({
+      Item: marshall(keyRingItem(HMAC_RING, [{ secret: Buffer.alloc(32, 7), activeFrom: 0 }])),
+    })
     expect((await after)?.keys).toHaveLength(1)
   })
 })

@@ -20,7 +20,7 @@ test.each([
   ['512 characters with spaces around them', ` ${'k'.repeat(512)} `, 'k'.repeat(512)],
 ])('%s', (_, value, key) => {
   expect(claimOf('x-api-key', value)).toEqual(
-    key === undefined ? { kind: 'none' } : { kind: 'claim', credential: hashApiKey(key), isGuess: true },
+    key === undefined ? { kind: 'none' } : { kind: 'claim', credential: hashApiKey(key), apiKey: key },
   )
 })
 

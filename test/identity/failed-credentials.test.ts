@@ -1,3 +1,4 @@
+import type { Provenance } from '../../lambda/config-table/items/signing-keys'
 import { FailedCredentials } from '../../lambda/identity/failed-credentials'
 import type { KnownClient } from '../../lambda/identity/identify'
 import { FakeClock } from '../config-table/fake-table'
@@ -18,7 +19,10 @@ beforeEach(() => {
   clock = new FakeClock()
   lookedUp = []
   remembered = new Set()
-  const known = new Map([['acme-key', ACME]])
+  const known = new Map([
+    ['acme-key', ACME],
+    ['signed-acme', ACME],
+  ])
   failed = new FailedCredentials(
     {
       remembers: (credential) => remembered.has(credential),
@@ -32,8 +36,11 @@ beforeEach(() => {
   )
 })
 
+/** A made-up credential, which says itself who made it: `forged-7`. */
+const provenanceOf = (apiKey: string) => (/^(signed|forged)-/.exec(apiKey)?.[1] ?? 'unproven') as Provenance
+
 const find = (credential: string, address = ADDRESS, limit = LIMIT) =>
-  failed.directoryFor(address, limit).find(credential, true)
+  failed.directoryFor(address, limit, provenanceOf).find(credential, credential)
 
 async function makeUp(count: number, address = ADDRESS, limit = LIMIT): Promise<void> {
   for (let i = 0; i < count; i++) await find(`made-up-${made++}`, address, limit)
@@ -67,12 +74,29 @@ describe('an address that shows one unknown credential after the other', () => {
   })
 
   it('has verified credentials looked up all the same, and unknown users do not count as failures', async () => {
-    const checked = (credential: string) => failed.directoryFor(ADDRESS, LIMIT).find(credential, false)
+    const checked = (credential: string) => failed.directoryFor(ADDRESS, LIMIT, provenanceOf).find(credential)
     for (let i = 0; i < 2 * LIMIT; i++) await checked(`user:${i}`)
     expect(await find('acme-key')).toBe(ACME)
     remembered.clear()
     await makeUp(LIMIT + 1)
     expect([await find('acme-key'), await checked('acme-key')]).toEqual(['limited', ACME])
+  })
+
+  it('has signed keys looked up all the same, whatever it and others have sent before', async () => {
+    await makeUp(500)
+    const before = lookedUp.length
+    expect(await find('signed-acme')).toBe(ACME)
+    for (let i = 0; i < 2 * LIMIT; i++) expect(await find(`signed-deleted-${i}`)).toBeUndefined()
+    expect(lookedUp.length - before).toBe(2 * LIMIT + 1)
+  })
+
+  it('has nothing of its look-ups used up by forged keys, nor by signed ones that are nobody’s any more', async () => {
+    for (let i = 0; i < 500; i++) expect(await find(`forged-${i}`)).toBeUndefined()
+    expect(lookedUp).toEqual([])
+    for (let i = 0; i < 2 * LIMIT; i++) await find(`signed-deleted-${i}`)
+    lookedUp = []
+    await makeUp(500)
+    expect(lookedUp).toHaveLength(LIMIT + 1)
   })
 
   it('does not affect other addresses', async () => {

@@ -7,11 +7,13 @@ import { App, Stack } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
 import { UserPool } from 'aws-cdk-lib/aws-cognito'
 import { clientKey, tierKey } from '../../lambda/config-table/items/config-items'
-import { HMAC_KEY_ITEM, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
+import { parseKeyRing, ringKey } from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { ConfigError, jwt, RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
-import { seedHmacKey, seedItems } from '../../lib/seed/seed-items'
+import { seedItems, seedKeyRings } from '../../lib/seed/seed-items'
 import type { Mistake } from '../../limiter/errors'
 import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
@@ -178,28 +180,39 @@ describe('what a deployment writes into the config table', () => {
 
     it('creates the HMAC key of a new deployment once, and does not log it', async () => {
       await ask('Create')
-      const made = await get(HMAC_KEY_ITEM)
+      const made = await get(ringKey(HMAC_RING))
       const issues: Mistake[] = []
-      expect(parseHmacKeys(made, issues).keys).toEqual([{ secret: expect.any(Uint8Array), activeFrom: 0 }])
+      expect(parseKeyRing(HMAC_RING, made, issues).keys).toEqual([{ secret: expect.any(Uint8Array), activeFrom: 0 }])
       expect(issues).toEqual([])
       await ask('Create') // a retry, or another stack on the same table
       await ask('Update')
-      expect(await get(HMAC_KEY_ITEM)).toEqual(made)
+      expect(await get(ringKey(HMAC_RING))).toEqual(made)
       expect(logged() + JSON.stringify(answers)).not.toContain(made!.keys[0].key.slice(0, 8))
     })
 
     it('creates no HMAC key for an existing deployment: neither on update nor for a table with tiers', async () => {
       await ask('Update')
-      expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
+      expect(await get(ringKey(HMAC_RING))).toBeUndefined()
       await put(tier('free', 9))
       await ask('Create')
-      expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
+      expect(await get(ringKey(HMAC_RING))).toBeUndefined()
     })
 
-    it('creates one HMAC key if two deployments start at the same time', async () => {
-      const secrets = await Promise.all(Array.from({ length: 5 }, () => seedHmacKey(documents, table)))
-      expect(secrets.filter(Boolean)).toHaveLength(1)
-      expect((await get(HMAC_KEY_ITEM))!.keys).toHaveLength(1)
+    it('creates the first signing key, once, also for a table with tiers, and does not log it', async () => {
+      await put(tier('free', 9))
+      await ask('Create')
+      const made = await get(ringKey(SIGNING_RING))
+      const issues: Mistake[] = []
+      expect(parseKeyRing(SIGNING_RING, made, issues).keys).toEqual([{ secret: expect.any(Uint8Array), activeFrom: 0 }])
+      expect(issues).toEqual([])
+      await ask('Create')
+      expect(await get(ringKey(SIGNING_RING))).toEqual(made)
+      expect(logged() + JSON.stringify(answers)).not.toContain(made!.keys[0].key.slice(0, 8))
+    })
+
+    it('creates one secret of each kind if two deployments start at the same time', async () => {
+      await Promise.all(Array.from({ length: 5 }, () => seedKeyRings(documents, table)))
+      for (const kind of [HMAC_RING, SIGNING_RING]) expect((await get(ringKey(kind)))!.keys).toHaveLength(1)
     })
 
     it('writes nothing when the stack is deleted', async () => {
@@ -251,7 +264,7 @@ describe('the seed in a stack', () => {
         [
           ['dynamodb:Query', ['policy-set', 'seed']],
           ['dynamodb:PutItem', ['policy-set', 'seed', 'audit']],
-          ['dynamodb:PutItem', ['hmac-key', 'audit']],
+          ['dynamodb:PutItem', ['hmac-key', 'signing-key', 'audit']],
         ] as const
       ).map(([Action, partitions]) => ({
         Action,

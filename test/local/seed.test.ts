@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { readTiersFile } from '../../cli/tiers/tiers-yaml'
-import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
+import { ringKey } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { connect, TABLES } from '../../local/dynamodb'
 import type { Engine } from '../../local/engines/engine'
@@ -45,7 +46,7 @@ describe('npm start on a DynamoDB that it was started on before', () => {
     expect(secret).toBeDefined()
     await seed(client, TABLES, TIERS)
     expect(await itemsOf('hmac-key')).toEqual([secret])
-    await documentsOf(client).send(new DeleteCommand({ TableName: TABLES.config, Key: HMAC_KEY_ITEM }))
+    await documentsOf(client).send(new DeleteCommand({ TableName: TABLES.config, Key: ringKey(HMAC_RING) }))
     await seed(client, TABLES, TIERS)
     expect(await itemsOf('hmac-key')).toEqual([])
   })

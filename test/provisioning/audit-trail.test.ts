@@ -1,8 +1,9 @@
 import { clientKey, routeKey, tierKey } from '../../lambda/config-table/items/config-items'
-import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { type AuditRecord, AuditTrail, withoutPerson, withRecords } from '../../provisioning/audit-trail'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'
 import { contentHash } from '../../provisioning/tiers-file'
+import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 
 const NOW = Date.parse('2026-11-23T08:00:00Z')
 const about = { change: '0123456789', by: 'alice@laptop', how: 'sluice tiers apply' }
@@ -53,10 +54,10 @@ describe('a record of the audit trail', () => {
       usageIdentifierKey,
       token: secret,
     })
-    const hmac = hmacKeyItem([{ secret: Buffer.alloc(32, 7), activeFrom: NOW }])
+    const hmac = keyRingItem(HMAC_RING, [{ secret: Buffer.alloc(32, 7), activeFrom: NOW }])
     const [record] = await recordsOf(
       { key, before: client(other), after: client(secret) },
-      { key: HMAC_KEY_ITEM, after: hmac },
+      { key: ringKey(HMAC_RING), after: hmac },
     )
     const text = JSON.stringify(record)
     for (const one of [hash, secret, other, Buffer.alloc(32, 7).toString('base64')]) expect(text).not.toContain(one)

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { GatewaySource } from '../../../cli/top/gateway-source'
-import { hmacKeyItem } from '../../../lambda/config-table/items/hmac-key-item'
+import { keyRingItem } from '../../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../../lambda/config-table/subject-keys'
 import { subjectKey } from '../../../limiter/subject-key'
 import { httpApi } from '../../../local/gateway/http-api'
 import { RecentDenials } from '../../../local/gateway/recent-denials'
@@ -16,7 +17,7 @@ const hashOf = (name: string) => subjectKey(name, SECRET)
 let at: Deployment
 beforeAll(async () => {
   at = await deploy()
-  await at.put(...TIERS, hmacKeyItem([{ secret: SECRET, activeFrom: 0 }]))
+  await at.put(...TIERS, keyRingItem(HMAC_RING, [{ secret: SECRET, activeFrom: 0 }]))
   await at.json(['clients', 'create', 'acme', '--tier', 'free'])
 })
 afterAll(async () => at?.close())

@@ -1,85 +1,95 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { HmacKeys } from '../../lambda/config-table/hmac-keys'
-import { HMAC_KEY_LEAD_MS, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import {
+  type KeyRing,
+  keyRingItem,
+  RING_KEY_LEAD_MS,
+  type RingKind,
+  ringKey,
+} from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { FakeClock, FakeLog, FakeTable, isSettled, settled } from './fake-table'
 
 const SECRET = Buffer.alloc(32, 7)
 const MINUTE = 60_000
 
-let table: FakeTable
-let clock: FakeClock
-let log: FakeLog
-let hmacKeys: HmacKeys
-
-beforeEach(() => {
-  table = new FakeTable()
-  clock = new FakeClock()
-  log = new FakeLog()
-  hmacKeys = new HmacKeys({
-    client: table.client,
-    tableName: 'config',
-    clock: clock.read,
-    deadlineMs: 2000,
-    log: log.write,
-  })
-})
-
 const nothing = () => ({})
-const secret = (activeFrom: number) => () => ({ Item: marshall(hmacKeyItem([{ secret: SECRET, activeFrom }])) })
 const broken = () => {
   throw Object.assign(new Error('no way'), { name: 'InternalServerError' })
 }
-const active = async () => (await hmacKeys.current())?.activeAt(clock.now)?.secret
 
-describe('the secrets in the config table', () => {
+describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $name', (kind) => {
+  let table: FakeTable
+  let clock: FakeClock
+  let log: FakeLog
+  let reader: KeyRingReader<KeyRing>
+
+  const newReader = () =>
+    new KeyRingReader(kind, {
+      client: table.client,
+      tableName: 'config',
+      clock: clock.read,
+      deadlineMs: 2000,
+      log: log.write,
+    })
+  beforeEach(() => {
+    table = new FakeTable()
+    clock = new FakeClock()
+    log = new FakeLog()
+    reader = newReader()
+  })
+  const secret = (activeFrom: number) => () => ({ Item: marshall(keyRingItem(kind, [{ secret: SECRET, activeFrom }])) })
+  const active = async () => (await reader.current())?.activeAt(clock.now)?.secret
+
   it('are read by one consistent GetItem, of a partition of its own', async () => {
     table.answers = nothing
-    await hmacKeys.current()
+    await reader.current()
     expect(table.calls.map(({ name, input }) => [name, input])).toEqual([
       [
         'GetItemCommand',
-        { TableName: 'config', Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } }, ConsistentRead: true },
+        { TableName: 'config', Key: { pk: { S: kind.name }, sk: { S: kind.name } }, ConsistentRead: true },
       ],
     ])
   })
 
   it('are read again each minute, beside the requests, and are the same object while nothing changes', async () => {
     table.answers = secret(0)
-    const first = await hmacKeys.current()
+    const first = await reader.current()
     clock.now += MINUTE - 1
-    expect(await hmacKeys.current()).toBe(first)
+    expect(await reader.current()).toBe(first)
     expect(table.calls).toHaveLength(1)
     clock.now++
     table.answers = undefined
-    expect(await hmacKeys.current()).toBe(first)
+    expect(await reader.current()).toBe(first)
     expect(table.calls).toHaveLength(2)
     await table.calls[1]!.answer(secret(0)())
-    expect(await hmacKeys.current()).toBe(first)
+    expect(await reader.current()).toBe(first)
   })
 
   it('are unknown to an instance that could never read them, which is not the same as none', async () => {
     table.answers = broken
-    expect(await hmacKeys.current()).toBeUndefined()
+    expect(await reader.current()).toBeUndefined()
     clock.now += 999
-    expect(await hmacKeys.current()).toBeUndefined()
+    expect(await reader.current()).toBeUndefined()
     const tries = table.calls.length
     clock.now += 1
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)
     expect(table.calls).toHaveLength(tries + 1)
-    expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_unreadable'])
+    expect(log.entries.map(({ event }) => event)).toEqual([`${kind.code}_unreadable`])
   })
 
   it('are unknown to an instance that has only read an invalid item; one that knew them keeps them, and counts the mistake', async () => {
-    const wrong = () => ({ Item: marshall({ pk: 'hmac-key', sk: 'hmac-key', keys: 'none' }) })
+    const wrong = () => ({ Item: marshall({ ...ringKey(kind), keys: 'none' }) })
     table.answers = wrong
-    expect(await hmacKeys.current()).toBeUndefined()
+    expect(await reader.current()).toBeUndefined()
     clock.now += 1000
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)
     clock.now += MINUTE
     table.answers = wrong
-    await hmacKeys.current()
+    await reader.current()
     await settled()
     expect(await active()).toEqual(SECRET)
     expect(log.metrics).toEqual(['ConfigErrors', 'ConfigErrors'])
@@ -88,34 +98,28 @@ describe('the secrets in the config table', () => {
 
   it('are dropped when the item is deleted, as on new instances; this is logged once, and counted', async () => {
     table.answers = secret(0)
-    await hmacKeys.current()
+    await reader.current()
     table.answers = nothing
     for (let i = 0; i < 3; i++) {
       clock.now += MINUTE
-      await hmacKeys.current()
+      await reader.current()
       await settled()
     }
     expect(await active()).toBeUndefined()
-    expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_missing'])
+    expect(log.entries.map(({ event }) => event)).toEqual([`${kind.code}_missing`])
   })
 
   it('change over at the same moment on every instance that has read them within the nine minutes before it', async () => {
     for (let lookedBefore = 0; lookedBefore < 9 * MINUTE; lookedBefore += 30_000) {
-      hmacKeys = new HmacKeys({
-        client: table.client,
-        tableName: 'config',
-        clock: clock.read,
-        deadlineMs: 2000,
-        log: log.write,
-      })
+      reader = newReader()
       table.answers = nothing
-      await hmacKeys.current()
+      await reader.current()
       const writtenAt = clock.now + 1 // right after it looked
-      table.answers = secret(writtenAt + HMAC_KEY_LEAD_MS)
+      table.answers = secret(writtenAt + RING_KEY_LEAD_MS)
       clock.now += lookedBefore
-      await hmacKeys.current()
+      await reader.current()
       await settled()
-      clock.now = writtenAt + HMAC_KEY_LEAD_MS - 1
+      clock.now = writtenAt + RING_KEY_LEAD_MS - 1
       expect(await active()).toBeUndefined()
       clock.now++
       expect(await active()).toEqual(SECRET)
@@ -124,12 +128,12 @@ describe('the secrets in the config table', () => {
 
   it('are read before the first request of an instance that was frozen for longer, which may have missed a change', async () => {
     table.answers = nothing
-    await hmacKeys.current()
+    await reader.current()
     table.answers = undefined
     clock.now += 9 * MINUTE - 1
-    expect(await isSettled(hmacKeys.current())).toBe(true) // certain still
+    expect(await isSettled(reader.current())).toBe(true) // certain still
     clock.now++
-    const waiting = hmacKeys.current()
+    const waiting = reader.current()
     expect(await isSettled(waiting)).toBe(false)
     await table.calls[1]!.answer(secret(clock.now)())
     expect((await waiting)?.activeAt(clock.now)?.secret).toEqual(SECRET)
@@ -137,7 +141,7 @@ describe('the secrets in the config table', () => {
 
   it('stay in force where that reading fails, and are read again a second later', async () => {
     table.answers = secret(0)
-    await hmacKeys.current()
+    await reader.current()
     clock.now += 9 * MINUTE
     table.answers = broken
     expect(await active()).toEqual(SECRET)
@@ -151,7 +155,7 @@ describe('the secrets in the config table', () => {
 
   it('are read again after a clock was set back', async () => {
     table.answers = nothing
-    await hmacKeys.current()
+    await reader.current()
     clock.now -= 3600_000
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)

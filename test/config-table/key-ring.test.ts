@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
-import { SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { keyRingItem, parseKeyRing } from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { HMAC_RING, SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { Mistake } from '../../limiter/errors'
 import { subjectKey, withSecret } from '../../limiter/subject-key'
 import { codePoint } from '../code-point'
@@ -11,7 +12,7 @@ const OTHER = Buffer.alloc(32, 9)
 
 const parse = (item: Readonly<Record<string, unknown>> | undefined) => {
   const issues: Mistake[] = []
-  return { keys: parseHmacKeys(item, issues), issues: issues.map(String) }
+  return { keys: parseKeyRing(HMAC_RING, item, issues), issues: issues.map(String) }
 }
 
 describe('the item of the secrets', () => {
@@ -23,17 +24,26 @@ describe('the item of the secrets', () => {
       { secret: SECRET, activeFrom: 0, carriedFrom: undefined },
       { secret: OTHER, activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
     ]
-    expect(parse(hmacKeyItem(keys))).toEqual({ keys: new SubjectKeys(keys), issues: [] })
-    expect(hmacKeyItem(keys).keys).toEqual([
+    expect(parse(keyRingItem(HMAC_RING, keys))).toEqual({ keys: new SubjectKeys(keys), issues: [] })
+    expect(keyRingItem(HMAC_RING, keys).keys).toEqual([
       { key: SECRET.toString('base64'), activeFrom: 0 },
       { key: OTHER.toString('base64'), activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
     ])
   })
 
+  it('of the signing keys has the same form, and names itself in its mistakes', () => {
+    const issues: Mistake[] = []
+    const keys = [{ secret: SECRET, activeFrom: 0, carriedFrom: undefined }]
+    expect(parseKeyRing(SIGNING_RING, keyRingItem(SIGNING_RING, keys), issues).keys).toEqual(keys)
+    expect(keyRingItem(SIGNING_RING, keys)).toMatchObject({ pk: 'signing-key', sk: 'signing-key' })
+    expect(parseKeyRing(SIGNING_RING, { keys: [] }, issues).keys).toEqual([])
+    expect(issues.map(String)).toEqual(['keys must be a list of 1 to 8 keys, got 0 (item "signing-key")'])
+  })
+
   it('may have eight, and is parsed although another item had a mistake', () => {
     const keys = Array.from({ length: 8 }, (_, i) => ({ secret: SECRET, activeFrom: i, carriedFrom: undefined }))
     const issues = [new Mistake('invalid_value', 'one from before')]
-    expect(parseHmacKeys(hmacKeyItem(keys), issues)).toEqual(new SubjectKeys(keys))
+    expect(parseKeyRing(HMAC_RING, keyRingItem(HMAC_RING, keys), issues)).toEqual(new SubjectKeys(keys))
     expect(issues).toHaveLength(1)
   })
 

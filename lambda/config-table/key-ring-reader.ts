@@ -4,12 +4,11 @@ import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
-import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, parseHmacKeys } from './items/hmac-key-item'
+import { type KeyRing, parseKeyRing, RING_KEY_LEAD_MS, type RingKind, ringKey } from './items/key-ring'
 import { readWithRetry } from './read-with-retry'
 import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
-import type { SubjectKeys } from './subject-keys'
 
-export interface HmacKeysOptions {
+export interface KeyRingReaderOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
   readonly tableName: string
   readonly clock: Clock
@@ -25,24 +24,26 @@ const REFRESH_MS = 60_000
  * The age from which a request waits for the reading: a secret that was written since may become active a minute later.
  * That minute allows for clocks that differ.
  */
-const MAX_AGE_MS = HMAC_KEY_LEAD_MS - 60_000
+const MAX_AGE_MS = RING_KEY_LEAD_MS - 60_000
 
 /**
- * The deployment's secrets in the config table, with which subjects' keys are hashed. An instance that has read them
- * within nine minutes knows of every change before it is due; one that was frozen for longer reads them before it
- * counts.
+ * A ring of the deployment's secrets in the config table. An instance that has read it within nine minutes knows of
+ * every change before it is due; one that was frozen for longer reads it before it decides.
  *
  * An unreadable or invalid item is never taken for "no secret": an instance keeps the secrets that it knew, and a new
- * one knows none and decides nothing.
+ * one knows of none.
  */
-export class HmacKeys {
-  private keys: SubjectKeys | undefined
+export class KeyRingReader<Ring extends KeyRing> {
+  private ring: Ring | undefined
   /** The item as it was read last. */
   private text: string | undefined
   private issues: readonly Mistake[] = []
   private readonly refresher: Refresher<Record<string, AttributeValue> | undefined>
 
-  constructor(private readonly options: HmacKeysOptions) {
+  constructor(
+    private readonly kind: RingKind<Ring>,
+    private readonly options: KeyRingReaderOptions,
+  ) {
     const { clock, deadlineMs, log, tableName } = options
     this.refresher = new Refresher({
       clock,
@@ -50,26 +51,24 @@ export class HmacKeys {
       maxAgeMs: MAX_AGE_MS,
       deadlineMs,
       read: () => {
-        const secondAfterMs = this.keys && SECOND_READING_AFTER_MS
+        const secondAfterMs = this.ring && SECOND_READING_AFTER_MS
         return readWithRetry({ tableName, deadlineMs, awaited: true, secondAfterMs }, (signal) => this.get(signal))
       },
       apply: (item) => this.take(item && fromAttributes(item), JSON.stringify(item ?? null)),
-      onError: (error) => log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) }),
+      onError: (error) => log('error', `${kind.code}_unreadable`, { table: tableName, ...errorDetails(error) }),
     })
   }
 
   /** What is in force, the same object while nothing changes; `undefined` only while nothing could ever be read. */
-  async current(): Promise<SubjectKeys | undefined> {
+  async current(): Promise<Ring | undefined> {
     await this.refresher.refresh()
-    return this.keys
+    return this.ring
   }
 
   private async get(abortSignal: AbortSignal): Promise<Record<string, AttributeValue> | undefined> {
     const { client, tableName } = this.options
-    const Key = {
-      [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk },
-      [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
-    }
+    const { pk, sk } = ringKey(this.kind)
+    const Key = { [CONFIG_TABLE.partitionKey]: { S: pk }, [CONFIG_TABLE.sortKey]: { S: sk } }
     const command = new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true })
     return assertDynamoDbResponse(await client.send(command, { abortSignal })).Item
   }
@@ -77,16 +76,17 @@ export class HmacKeys {
   /** @returns whether the secrets, or that there are none, are known. */
   private take(item: Readonly<Record<string, unknown>> | undefined, text: string): boolean {
     const { log, tableName } = this.options
+    const { kind } = this
     if (this.text !== text) {
       const issues: Mistake[] = []
-      const parsed = parseHmacKeys(item, issues)
-      if (!item && this.keys?.keys.length) log('error', 'hmac_key_missing', { table: tableName }, 'ConfigErrors')
-      if (issues.length === 0) this.keys = parsed
+      const parsed = parseKeyRing(kind, item, issues)
+      if (!item && this.ring?.keys.length) log('error', `${kind.code}_missing`, { table: tableName }, 'ConfigErrors')
+      if (issues.length === 0) this.ring = parsed
       this.issues = issues
       this.text = text
     }
     if (this.issues.length > 0)
-      log('error', 'config_item_invalid', { item: HMAC_KEY_ITEM.pk, issues: this.issues }, 'ConfigErrors')
-    return this.keys !== undefined
+      log('error', 'config_item_invalid', { item: kind.name, issues: this.issues }, 'ConfigErrors')
+    return this.ring !== undefined
   }
 }

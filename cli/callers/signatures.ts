@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { keyRingItem, type RingKey, ringKey } from '../../lambda/config-table/items/key-ring'
+import { RANDOM_BYTES, SIGNING_RING, signedKey, signingKeyId } from '../../lambda/config-table/items/signing-keys'
+import type { EpochMs } from '../../limiter/clock'
+import type { ItemKey } from '../../provisioning/documents'
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
+import { newRingKey } from '../../provisioning/make-key-ring'
+import { ServiceError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
+import { readKeyRing } from '../tables/key-ring'
+import { isOwnKey, ownKey } from './client-records'
+
+/**
+ * The item that says which signing key an API key was signed with: in the ring's partition, by the partition key of the
+ * API key's record. It is not in the record, since the release before refuses records with a field that it does not
+ * know; authorizers never read it.
+ */
+const signatureKey = (pk: string): ItemKey => ({ pk: SIGNING_RING.name, sk: pk })
+
+/** An API key that nobody has yet. */
+export interface NewApiKey {
+  readonly apiKey: string
+  /** Of its record. */
+  readonly key: ItemKey
+  /** The id of the signing key. */
+  readonly signedBy: string
+  /** To be written together with its record, and before it. */
+  readonly signature: GuardedWrite
+}
+
+/** Makes an API key, and the deployment's first signing key where there is none. */
+export async function newApiKey(table: ConfigTable, now: EpochMs): Promise<NewApiKey> {
+  const signer = await signerOf(table, now)
+  const apiKey = signedKey(signer, randomBytes(RANDOM_BYTES))
+  const [key, signedBy] = [ownKey(apiKey), signingKeyId(signer)]
+  const at = signatureKey(key.pk)
+  return { apiKey, key, signedBy, signature: { key: at, after: { ...at, signedBy } } }
+}
+
+/** Commands that make the first signing key at the same time find that of one of them. */
+const ATTEMPTS = 5
+
+async function signerOf(table: ConfigTable, now: EpochMs): Promise<RingKey> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const { ring } = await readKeyRing(SIGNING_RING, table)
+    const active = ring.activeAt(now) ?? ring.keys[0]
+    if (active) return active
+    try {
+      await table.write([{ key: ringKey(SIGNING_RING), after: keyRingItem(SIGNING_RING, [newRingKey(0)]) }])
+    } catch (error) {
+      if (!(error instanceof WriteConflictError)) throw error
+    }
+  }
+  throw new ServiceError('somebody else is writing the signing key: try again')
+}
+
+/** The ids of the signing keys of all signed API keys, by the partition key of the API key's record. */
+export async function readSignatures(table: ConfigTable): Promise<ReadonlyMap<string, string>> {
+  const items = await table.partition(SIGNING_RING.name)
+  return new Map(items.flatMap(({ item: { sk, signedBy } }) => (typeof signedBy === 'string' ? [[sk, signedBy]] : [])))
+}
+
+/** The same for some records. */
+export async function signaturesOf(
+  table: ConfigTable,
+  records: readonly { readonly item: ItemKey }[],
+): Promise<ReadonlyMap<string, string>> {
+  const own = records.map(({ item }) => item.pk).filter(isOwnKey)
+  const items = await Promise.all(own.map((pk) => table.item(signatureKey(pk))))
+  return new Map(items.flatMap((stored) => (stored ? [[stored.item.sk, String(stored.item.signedBy)]] : [])))
+}
+
+/** The writes that delete what is stored beside the records of API keys. */
+export async function signatureDeletions(table: ConfigTable, pks: readonly string[]): Promise<GuardedWrite[]> {
+  const items = await Promise.all(pks.filter(isOwnKey).map((pk) => table.item(signatureKey(pk))))
+  return items.flatMap((stored) => (stored ? [{ key: signatureKey(stored.item.sk), before: stored.exact }] : []))
+}
+
+export async function deleteSignatures(table: ConfigTable, pks: readonly string[]): Promise<void> {
+  for (const write of await signatureDeletions(table, pks)) await table.write([write])
+}
+
+/**
+ * Which kind of API key a record is of, by its signing key. Unsigned are those that older releases have made at random,
+ * and those that people bring. Of credentials of other sources it is nothing.
+ */
+export function kindOf({ pk }: Pick<ItemKey, 'pk'>, signatures: ReadonlyMap<string, string>): string {
+  if (!isOwnKey(pk)) return ''
+  const signedBy = signatures.get(pk)
+  return signedBy === undefined ? 'unsigned' : `signed (${signedBy})`
+}
+
+/** The same for programs: `signedBy` is the id of the signing key, `null` for unsigned API keys. */
+export const signedByOf = ({ pk }: Pick<ItemKey, 'pk'>, signatures: ReadonlyMap<string, string>) =>
+  isOwnKey(pk) ? { signedBy: signatures.get(pk) ?? null } : {}

@@ -1,0 +1,63 @@
+import { MAX_RING_KEYS, type RingKind } from '../../lambda/config-table/items/key-ring'
+import { newRingKey } from '../../provisioning/make-key-ring'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { UserError } from '../exit'
+import { activation, checkLead } from '../tables/activation'
+import { iso, readKeyRing, writeKeyRing } from '../tables/key-ring'
+import { confirm } from '../terminal/question'
+
+interface Options extends OutputOptions {
+  readonly at?: string
+  readonly yes?: boolean
+}
+
+/** What commands say about turning a ring over. */
+const WORDS = {
+  'hmac-key': {
+    description: 'Replace a leaked secret from a given time on. All counters then start at zero and cannot be copied.',
+    missing: 'this deployment has no secret yet: create one with sluice hmac-key enable',
+    consequence:
+      'all counters start at zero: a caller can use each limit once more in the current window, a monthly quota as well. ' +
+      'Recorded overage stays under the old secret, where sluice usage does not look: read it first. Write a new secret?',
+    full: undefined, // the oldest is dropped: only forget looks for it
+  },
+  'signing-key': {
+    description:
+      'Sign new API keys with a new signing key from a given time on. API keys that are in use stay valid: replace those of a leaked one with clients rotate-key, and then remove it.',
+    missing: 'this deployment has no signing key yet: sluice clients create makes it',
+    consequence: 'new API keys are signed with a new signing key. Write it?',
+    full: `there are ${MAX_RING_KEYS} signing keys, which is the most: remove one with sluice signing-key remove`,
+  },
+} as const
+
+export const addKeyRingRotate =
+  (kind: RingKind): AddCommand =>
+  (group, session) => {
+    const { description, missing, consequence, full } = WORDS[kind.name]
+    describeTableCommand(group, 'rotate', description, [`sluice ${kind.name} rotate --at 2027-02-01T00:00:00Z`])
+      .option(
+        '--at <when>',
+        'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
+      )
+      .option('-y, --yes', 'do not ask')
+      .action(async (options: Options) => {
+        const { io } = session
+        const connection = session.connect(options)
+        const table = await connection.configTable()
+        const { ring, stored } = await readKeyRing(kind, table)
+        if (!stored) throw new UserError(missing)
+        if (full !== undefined && ring.keys.length === MAX_RING_KEYS) throw new UserError(full)
+        const next = ring.nextAfter(io.clock())
+        if (next)
+          throw new UserError(`there already is a new secret, active from ${iso(next.activeFrom)}: wait until then`)
+        const activeFrom = await activation(options.at, connection, io.clock)
+        await confirm(`At ${iso(activeFrom)} ${consequence}`, io, options, () => connection.describe('config'))
+        checkLead(activeFrom, io.clock())
+        const all = [...ring.keys, newRingKey(activeFrom)].slice(-MAX_RING_KEYS)
+        await io.interrupts.during(() => writeKeyRing(kind, table, stored, all))
+        tell(session, options, `the new secret is written, and active from ${iso(activeFrom)}`, {
+          activeFrom: iso(activeFrom),
+        })
+      })
+  }

@@ -1,0 +1,79 @@
+import type { RingKey, RingKind } from '../../lambda/config-table/items/key-ring'
+import { signingKeyId } from '../../lambda/config-table/items/signing-keys'
+import { readSignatures } from '../callers/signatures'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import type { ConfigTable } from '../tables/config-table'
+import { fromText, iso, readKeyRing } from '../tables/key-ring'
+
+/** What is shown of a secret beside its times. */
+type Details = Readonly<Record<string, string | number | null>>
+
+interface Shown {
+  readonly description: string
+  readonly headings: readonly string[]
+  readonly advice: string
+  /** What the absence of an active secret means. */
+  readonly withoutActive?: string
+  detailsOf(table: ConfigTable): Promise<(key: RingKey) => Details>
+}
+
+const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
+  'hmac-key': {
+    description: 'Show how many secrets the deployment has and from when each is active, but not the secrets.',
+    headings: ['counters copied from'],
+    advice: 'create a secret with sluice hmac-key enable',
+    withoutActive:
+      'subjects are stored under SHA-256 without a secret: anybody who can read the state table can find out which addresses are in it',
+    detailsOf: async () => (key) => ({ carriedFrom: key.carriedFrom === undefined ? null : iso(key.carriedFrom) }),
+  },
+  'signing-key': {
+    description: 'Show the ids of the signing keys, from when each is active and how many API keys it has signed.',
+    headings: ['id', 'API keys'],
+    advice: 'there is no signing key yet: sluice clients create makes it',
+    async detailsOf(table) {
+      const signers = [...(await readSignatures(table)).values()]
+      return (key) => {
+        const id = signingKeyId(key)
+        return { id, apiKeys: signers.filter((one) => one === id).length }
+      }
+    },
+  },
+}
+
+export const addKeyRingStatus =
+  (kind: RingKind): AddCommand =>
+  (group, session) => {
+    const { description, headings, advice, withoutActive, detailsOf } = SHOWN[kind.name]
+    describeTableCommand(group, 'status', description, [`sluice ${kind.name} status`]).action(
+      async (options: OutputOptions) => {
+        const { print, io } = session
+        const table = await session.connect(options).configTable()
+        const { keys, ...ring } = await allOf(table)
+        const all = keys.map(({ key, details }) => ({
+          state: key === ring.active ? 'active' : key.activeFrom > io.clock() ? 'to come' : 'former',
+          activeFrom: iso(key.activeFrom),
+          ...details,
+        }))
+        if (options.json) return print.json({ ...(withoutActive && { keyed: ring.active !== undefined }), keys: all })
+        if (withoutActive && !ring.active) print.line(withoutActive)
+        if (all.length === 0) return print.note(advice)
+        print.table(
+          ['secret', 'active from', ...headings],
+          keys.map(({ key, details }, i) => [
+            all[i]!.state,
+            fromText(key.activeFrom),
+            ...Object.values(details).map((value) => String(value ?? '-')),
+          ]),
+        )
+      },
+    )
+
+    async function allOf(table: ConfigTable) {
+      const { ring } = await readKeyRing(kind, table)
+      const details = await detailsOf(table)
+      return {
+        active: ring.activeAt(session.io.clock()),
+        keys: ring.keys.map((key) => ({ key, details: details(key) })),
+      }
+    }
+  }
