@@ -3,9 +3,7 @@ import { makeAuthorizer } from '../lambda/authorize'
 import { Plans } from '../lambda/charge-plans'
 import { Clients } from '../lambda/config-table/clients'
 import { PolicySets } from '../lambda/config-table/configuration'
-import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
-import { KeyRingReader } from '../lambda/config-table/key-ring-reader'
-import { HMAC_RING } from '../lambda/config-table/subject-keys'
+import { KeyRings } from '../lambda/config-table/key-rings'
 import { Sources } from '../lambda/identity/sources'
 import type { StateStore } from '../limiter'
 import type { Clock } from '../limiter/clock'
@@ -31,11 +29,12 @@ export function authorizerInstance({
     throw new Error(`nothing should be logged, but "${message}" was`)
   }
   const reading = { client, tableName: configTable, clock, log, ttlMs: CONFIG_TTL_MS, deadlineMs: 10_000 }
+  const { subjectKeys, signingKeys } = new KeyRings(reading)
   return makeAuthorizer({
     limiter: new RateLimiter({ store, clock, deadlineMs: 60_000, onStoreError: 'throw' }),
     configuration: new PolicySets(reading),
-    subjectKeys: new KeyRingReader(HMAC_RING, reading),
-    signingKeys: new KeyRingReader(SIGNING_RING, reading),
+    subjectKeys,
+    signingKeys,
     plans: new Plans(log),
     clients: new Clients({ ...reading, negativeTtlMs: CONFIG_TTL_MS }),
     sources: new Sources(() => {

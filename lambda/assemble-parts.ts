@@ -7,10 +7,8 @@ import { Plans } from './charge-plans'
 import { Clients } from './config-table/clients'
 import { PolicySets } from './config-table/configuration'
 import type { JwtSettings } from './config-table/items/jwt-settings'
-import { SIGNING_RING } from './config-table/items/signing-keys'
-import { KeyRingReader } from './config-table/key-ring-reader'
+import { KeyRings } from './config-table/key-rings'
 import { LastValid } from './config-table/last-valid'
-import { HMAC_RING } from './config-table/subject-keys'
 import type { Config } from './environment'
 import { Sources } from './identity/sources'
 import type { TokenVerifier } from './identity/token-verifier'
@@ -41,6 +39,7 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
   const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, failureMode, ipv6Prefix, authentication } = options
   const { log, onEvent } = telemetry
   const reading = { client, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
+  const { subjectKeys, signingKeys } = new KeyRings(reading)
   return {
     limiter: new RateLimiter({
       store: new DynamoDbStore({ client, tableName: stateTable }),
@@ -49,8 +48,8 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
       onEvent,
     }),
     configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: new LastValid(reading) }),
-    subjectKeys: new KeyRingReader(HMAC_RING, reading),
-    signingKeys: new KeyRingReader(SIGNING_RING, reading),
+    subjectKeys,
+    signingKeys,
     plans: new Plans(log),
     clients: new Clients({ ...reading, ttlMs, negativeTtlMs, deadlineMs }),
     sources: new Sources(verifierOf, deadlineMs),

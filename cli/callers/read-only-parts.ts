@@ -3,9 +3,8 @@ import type { AuthorizerParts } from '../../lambda/authorizer-parts'
 import { Plans } from '../../lambda/charge-plans'
 import { Clients } from '../../lambda/config-table/clients'
 import { PolicySets } from '../../lambda/config-table/configuration'
-import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
+import { KeyRings } from '../../lambda/config-table/key-rings'
 import { LastValid } from '../../lambda/config-table/last-valid'
-import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { lazyVerifiers } from '../../lambda/identity/load-verifier'
 import { Sources } from '../../lambda/identity/sources'
 import { EVENTS } from '../../lambda/telemetry/events'
@@ -47,7 +46,7 @@ export function readOnlyParts({ client, configTable, limiter, clock, ipv6Prefix 
   return {
     limiter: { decide: (charges) => limiter.peek(charges) },
     configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }),
-    subjectKeys: new KeyRingReader(HMAC_RING, reading),
+    subjectKeys: new KeyRings(reading).subjectKeys,
     plans: new Plans(log),
     clients: new Clients(reading),
     sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),

@@ -7,9 +7,7 @@ import { AccessList } from '../../lambda/config-table/items/access-list'
 import { clientKey } from '../../lambda/config-table/items/config-items'
 import { keyRingItem, type RingKey, type RingKind } from '../../lambda/config-table/items/key-ring'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
-import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
-import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
-import { HMAC_RING } from '../../lambda/config-table/subject-keys'
+import { KeyRings } from '../../lambda/config-table/key-rings'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { Sources } from '../../lambda/identity/sources'
 import { RateLimiter } from '../../limiter/rate-limiter'
@@ -82,12 +80,13 @@ export class SignedKeysWorld {
     const client = { send: async (command: unknown) => this.answer(command as never) } as never
     const { clock, log } = this
     const reading = { client, tableName: 'config', clock: clock.read, log: log.write, deadlineMs: 300 }
+    const { subjectKeys, signingKeys } = new KeyRings(reading)
     const configuration = { policies: POLICIES, access: new AccessList([]) }
     return {
       limiter: new RateLimiter({ store: new MemoryStore(), clock: clock.read }),
       configuration: { current: async () => configuration },
-      subjectKeys: new KeyRingReader(HMAC_RING, reading),
-      signingKeys: new KeyRingReader(SIGNING_RING, reading),
+      subjectKeys,
+      signingKeys,
       plans: new Plans(log.write),
       clients: new Clients({ ...reading, ttlMs: 30_000, negativeTtlMs: 30_000 }),
       sources: new Sources(NO_TOKENS, 300),

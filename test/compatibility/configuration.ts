@@ -135,12 +135,11 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         const authorizers = [watchful('old'), watchful('new')]
         for (const authorizer of authorizers)
           expect(await authorizer.ask({ key: apiKey })).toMatchObject({ effect: 'Allow', tier: 'gold' })
-        expect(await at.cli(reader, 'clients', 'get', 'acme', '--json')).toEqual(
-          await at.cli(writer, 'clients', 'get', 'acme', '--json'),
-        )
-        expect(await at.cli(reader, 'clients', 'list', '--json')).toEqual(
-          await at.cli(writer, 'clients', 'list', '--json'),
-        )
+        for (const shown of [['get', 'acme'], ['list']]) {
+          const said = await Promise.all([reader, writer].map((one) => at.cli(one, 'clients', ...shown, '--json')))
+          const [one, other] = said.map(withoutSignatures)
+          expect(one).toBe(other)
+        }
 
         await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4')
         for (const authorizer of authorizers)
@@ -334,6 +333,9 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
 
 /** An export says when it was made. */
 const withoutTime = (said: unknown): string => JSON.stringify(said).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '')
+
+/** The old release knows of no signing keys. */
+const withoutSignatures = (said: unknown): string => JSON.stringify(said).replaceAll(/,"signedBy":(?:"\w+"|null)/g, '')
 
 /** Asks until an instance has heard of a change, for ten seconds at most; fails with its last answer. */
 async function until(authorizer: Authorizer, asked: Asked, heard: (answered: Answered) => boolean): Promise<void> {

@@ -1,7 +1,7 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { Clients } from '../../lambda/config-table/clients'
 import { keyRingItem } from '../../lambda/config-table/items/key-ring'
-import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
+import { KeyRings } from '../../lambda/config-table/key-rings'
 import { Refresher } from '../../lambda/config-table/refresher'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { inTime } from '../in-time'
@@ -120,7 +120,7 @@ describe('the secrets in the config table', () => {
   it('are read before the first request after a freeze, also where the frozen reading fails before that request comes', async () => {
     const table = new FakeTable()
     const log = new FakeLog()
-    const keys = new KeyRingReader(HMAC_RING, {
+    const { subjectKeys: keys } = new KeyRings({
       client: table.client,
       tableName: 'config',
       clock: clock.read,
@@ -136,9 +136,8 @@ describe('the secrets in the config table', () => {
     await table.calls[1]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
     const after = keys.current()
     expect(await isSettled(after)).toBe(false)
-    await table.calls[2]!.answer({
-      Item: marshall(keyRingItem(HMAC_RING, [{ secret: Buffer.alloc(32, 7), activeFrom: 0 }])),
-    })
+    const item = marshall(keyRingItem(HMAC_RING, [{ secret: Buffer.alloc(32, 7), activeFrom: 0 }]))
+    await table.calls[2]!.answer({ Responses: { config: [item] } })
     expect((await after)?.keys).toHaveLength(1)
   })
 })

@@ -1,4 +1,5 @@
-import { createHmac, createPublicKey } from 'node:crypto'
+import { createHmac, createPublicKey, randomBytes } from 'node:crypto'
+import { RANDOM_BYTES, SigningKeys, signedKey } from '../../../lambda/config-table/items/signing-keys'
 import { hashApiKey } from '../../../lambda/identity/api-key'
 import { JwtVerifier } from '../../../lambda/identity/jwt-verifier'
 import { Sources } from '../../../lambda/identity/sources'
@@ -51,6 +52,21 @@ function issuers(): World {
       clients,
     },
   }
+}
+
+/** A deployment that signs its API keys, and one of them. */
+const SIGNER = { secret: randomBytes(32), activeFrom: 0 }
+const signed = () => signedKey(SIGNER, randomBytes(RANDOM_BYTES))
+const SIGNED = signed()
+const withSigner = () => {
+  let count = 0
+  const ring = new SigningKeys([SIGNER])
+  const acme = { id: 'acme', tier: 'free', overrides: {}, disabled: false }
+  const find = async (credential: string) => {
+    count++
+    return credential === hashApiKey(SIGNED) ? acme : undefined
+  }
+  return { parts: { clients: { find }, signingKeys: { current: async () => ring } }, counted: () => count }
 }
 
 const seconds = () => Math.floor(Date.now() / 1000)
@@ -164,6 +180,29 @@ export const CREDENTIALS: readonly Attack[] = [
     before: 10,
     passes: 10,
     now: 'who has been checked is always looked up; the keys count by address',
+  },
+  {
+    about: 'Credentials',
+    tried: 'API keys that look like those of the deployment, with a MAC made up, to have each looked up',
+    sends: () => ({ path: '/anything', headers: { 'X-Api-Key': signed().slice(0, -20) + signed().slice(-20) } }),
+    times: 500,
+    world: withSigner,
+    counts: 'look-ups',
+    rules: RULES,
+    before: 500,
+    passes: 0,
+    now: 'a wrong MAC is seen without a look-up',
+  },
+  {
+    about: 'Credentials',
+    tried: 'API keys made up until no more are looked up, to shut out a customer at the same address',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Api-Key': n < 100 ? `key ${n}` : SIGNED } }),
+    times: 110,
+    world: () => ({ parts: withSigner().parts }),
+    rules: RULES,
+    before: 10,
+    passes: 10,
+    now: 'an API key that the deployment has signed is looked up whatever others send',
   },
   {
     ...forgery(

@@ -1,13 +1,7 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
-import {
-  type KeyRing,
-  keyRingItem,
-  RING_KEY_LEAD_MS,
-  type RingKind,
-  ringKey,
-} from '../../lambda/config-table/items/key-ring'
+import { keyRingItem, RING_KEY_LEAD_MS, type RingKind, ringKey } from '../../lambda/config-table/items/key-ring'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
-import { KeyRingReader } from '../../lambda/config-table/key-ring-reader'
+import { KeyRings } from '../../lambda/config-table/key-rings'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { FakeClock, FakeLog, FakeTable, isSettled, settled } from './fake-table'
 
@@ -15,6 +9,7 @@ const SECRET = Buffer.alloc(32, 7)
 const MINUTE = 60_000
 
 const nothing = () => ({})
+const keyOf = (name: string) => ({ pk: { S: name }, sk: { S: name } })
 const broken = () => {
   throw Object.assign(new Error('no way'), { name: 'InternalServerError' })
 }
@@ -23,34 +18,46 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
   let table: FakeTable
   let clock: FakeClock
   let log: FakeLog
-  let reader: KeyRingReader<KeyRing>
+  let reader: KeyRings['subjectKeys'] | KeyRings['signingKeys']
 
-  const newReader = () =>
-    new KeyRingReader(kind, {
+  const newReader = () => {
+    const rings = new KeyRings({
       client: table.client,
       tableName: 'config',
       clock: clock.read,
       deadlineMs: 2000,
       log: log.write,
     })
+    return kind === HMAC_RING ? rings.subjectKeys : rings.signingKeys
+  }
   beforeEach(() => {
     table = new FakeTable()
     clock = new FakeClock()
     log = new FakeLog()
     reader = newReader()
   })
-  const secret = (activeFrom: number) => () => ({ Item: marshall(keyRingItem(kind, [{ secret: SECRET, activeFrom }])) })
+  const found = (item: object) => () => ({ Responses: { config: [marshall(item)] } })
+  const secret = (activeFrom: number) => found(keyRingItem(kind, [{ secret: SECRET, activeFrom }]))
   const active = async () => (await reader.current())?.activeAt(clock.now)?.secret
 
-  it('are read by one consistent GetItem, of a partition of its own', async () => {
+  it('are read together with those of the other ring by one consistent call, of partitions of their own', async () => {
     table.answers = nothing
     await reader.current()
     expect(table.calls.map(({ name, input }) => [name, input])).toEqual([
       [
-        'GetItemCommand',
-        { TableName: 'config', Key: { pk: { S: kind.name }, sk: { S: kind.name } }, ConsistentRead: true },
+        'BatchGetItemCommand',
+        { RequestItems: { config: { Keys: [keyOf('hmac-key'), keyOf('signing-key')], ConsistentRead: true } } },
       ],
     ])
+  })
+
+  it('are asked for again where DynamoDB has left them out of an answer', async () => {
+    const left = { UnprocessedKeys: { config: { Keys: [keyOf(kind.name)] } } }
+    table.answers = () => (table.calls.length === 1 ? left : secret(0)())
+    expect(await active()).toEqual(SECRET)
+    expect(table.calls[1]!.input).toEqual({
+      RequestItems: { config: { Keys: [keyOf(kind.name)], ConsistentRead: true } },
+    })
   })
 
   it('are read again each minute, beside the requests, and are the same object while nothing changes', async () => {
@@ -77,15 +84,17 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)
     expect(table.calls).toHaveLength(tries + 1)
-    expect(log.entries.map(({ event }) => event)).toEqual([`${kind.code}_unreadable`])
+    expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_unreadable'])
   })
 
   it('are unknown to an instance that has only read an invalid item; one that knew them keeps them, and counts the mistake', async () => {
-    const wrong = () => ({ Item: marshall({ ...ringKey(kind), keys: 'none' }) })
+    const wrong = found({ ...ringKey(kind), keys: 'none' })
     table.answers = wrong
     expect(await reader.current()).toBeUndefined()
-    clock.now += 1000
+    clock.now += kind === HMAC_RING ? 1000 : MINUTE // without signing keys, requests are decided all the same
     table.answers = secret(0)
+    await reader.current()
+    await settled()
     expect(await active()).toEqual(SECRET)
     clock.now += MINUTE
     table.answers = wrong
@@ -160,4 +169,21 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)
   })
+})
+
+test('a mistake in the item of one ring leaves the other as it is', async () => {
+  const key = { secret: SECRET, activeFrom: 0 }
+  for (const [right, wrong] of [
+    [HMAC_RING, SIGNING_RING],
+    [SIGNING_RING, HMAC_RING],
+  ] as const) {
+    const table = new FakeTable()
+    const items = [keyRingItem(right, [key]), { ...ringKey(wrong), keys: 'none' }]
+    table.answers = () => ({ Responses: { config: items.map((item) => marshall(item)) } })
+    const { read: clock } = new FakeClock()
+    const log = new FakeLog()
+    const rings = new KeyRings({ client: table.client, tableName: 'config', clock, deadlineMs: 2000, log: log.write })
+    const known = [await rings.subjectKeys.current(), await rings.signingKeys.current()]
+    expect(known.map((ring) => ring?.keys.length)).toEqual(right === HMAC_RING ? [1, undefined] : [undefined, 1])
+  }
 })
