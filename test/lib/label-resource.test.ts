@@ -92,7 +92,7 @@ describe('an API that is protected as "shop"', () => {
     expect(rights()).toEqual([
       [['dynamodb:Query'], ['policy-set', 'seed'], always],
       [['dynamodb:PutItem'], ['policy-set', 'seed', 'audit'], always],
-      [['dynamodb:PutItem'], ['hmac-key', 'audit'], always],
+      [['dynamodb:PutItem'], ['hmac-key', 'signing-key', 'audit'], always],
       [['dynamodb:Query'], ['policy-set', 'seed', 'api-labels'], always],
       [['dynamodb:PutItem', 'dynamodb:DeleteItem'], ['policy-set', 'seed', 'api-labels', 'audit'], always],
     ])
