@@ -36,7 +36,7 @@ export async function changeClient(
   )
 }
 
-/** Writes records of a client, and deletes what is stored beside those that it deletes. Ctrl-C does not interrupt it. */
+/** Writes records of a client, and deletes what is beside those that it deletes. Ctrl-C does not interrupt it. */
 export async function writeRecords(
   session: Session,
   table: ConfigTable,

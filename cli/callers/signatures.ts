@@ -72,8 +72,9 @@ export async function signaturesOf(
 
 /** The writes that delete what is stored beside the records of API keys. */
 export async function signatureDeletions(table: ConfigTable, pks: readonly string[]): Promise<GuardedWrite[]> {
-  const items = await Promise.all(pks.filter(isOwnKey).map((pk) => table.item(signatureKey(pk))))
-  return items.flatMap((stored) => (stored ? [{ key: signatureKey(stored.item.sk), before: stored.exact }] : []))
+  const keys = pks.filter(isOwnKey).map(signatureKey)
+  const items = await Promise.all(keys.map((key) => table.item(key)))
+  return keys.flatMap((key, i) => (items[i] ? [{ key, before: items[i].exact }] : []))
 }
 
 export async function deleteSignatures(table: ConfigTable, pks: readonly string[]): Promise<void> {

@@ -112,7 +112,7 @@ class ReadRing<Ring extends KeyRing> {
     if (this.text !== text) {
       const issues: Mistake[] = []
       const parsed = parseKeyRing(kind, item && fromAttributes(item), issues)
-      if (!item && this.ring?.keys.length) log('error', `${kind.code}_missing`, { table: tableName }, 'ConfigErrors')
+      if (!item && this.ring?.keys.length) log('error', kind.missing, { table: tableName }, 'ConfigErrors')
       if (issues.length === 0) this.ring = parsed
       this.issues = issues
       this.text = text

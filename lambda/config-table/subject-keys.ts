@@ -31,9 +31,10 @@ export class SubjectKeys extends KeyRing {
   }
 }
 
-/** The secrets with which subjects' keys are hashed. Old ones are kept for `sluice forget`, which searches under each. */
+/** The secrets with which subjects' keys are hashed. `sluice forget` also searches under the former ones. */
 export const HMAC_RING: RingKind<SubjectKeys> = {
   name: 'hmac-key',
-  code: 'hmac_key',
+  invalid: 'invalid_hmac_key',
+  missing: 'hmac_key_missing',
   toRing: (keys) => new SubjectKeys(keys),
 }

@@ -18,6 +18,9 @@ import {
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb'
 import { mockClient } from 'aws-sdk-client-mock'
+import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
+import { newRingKey } from '../../provisioning/make-key-ring'
 import { sluice } from './command-line'
 
 const documents = mockClient(DynamoDBDocumentClient)
@@ -139,7 +142,7 @@ describe.each(FAULTS)('a command whose write is %s', (_, error, code, message) =
     const said = await at(ofWrite(args))
     expect(said).toMatchObject({ code, err: expect.stringContaining(message) })
     expect(said.err).not.toContain('    at ')
-    expect(said.out).not.toMatch(/is (changed|disabled|deleted|blocked|made)|limits are|applied|slc_/)
+    expect(said.out).not.toMatch(/is (changed|disabled|deleted|blocked|made)|limits are|applied|slcs_/)
   })
 })
 
@@ -150,6 +153,9 @@ describe.each([
   it.each(WRITES)('ends with exit code 1 and says that somebody else changed the item: %j', async (...args) => {
     documents.on(TransactWriteCommand).rejects(cancelled(reason, reason, reason))
     documents.on(GetCommand).resolves({ Item: { pk: 'other', sk: 'other' } })
+    documents
+      .on(GetCommand, { Key: ringKey(SIGNING_RING) })
+      .resolves({ Item: keyRingItem(SIGNING_RING, [newRingKey(0)]) })
     const { code, err } = await at(ofWrite(args))
     expect(code).toBe(1)
     expect(err).toMatch(/somebody (changed|edited)|just now|already uses this/)

@@ -51,6 +51,7 @@ const ALL = [
   ],
   ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
+  ...['signing-key status', 'signing-key rotate', 'signing-key remove'],
   ...[
     'import usage-plans',
     'init',

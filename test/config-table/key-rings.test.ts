@@ -115,7 +115,7 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
       await settled()
     }
     expect(await active()).toBeUndefined()
-    expect(log.entries.map(({ event }) => event)).toEqual([`${kind.code}_missing`])
+    expect(log.entries.map(({ event }) => event)).toEqual([kind.missing])
   })
 
   it('change over at the same moment on every instance that has read them within the nine minutes before it', async () => {

@@ -119,7 +119,19 @@ describe('the commands of both pages', () => {
       ran.push(words[0]!)
     }
     expect(new Set(ran)).toEqual(
-      new Set(['doctor', 'tiers', 'clients', 'block', 'usage', 'peek', 'whois', 'reset', 'hmac-key', 'top']),
+      new Set([
+        'doctor',
+        'tiers',
+        'clients',
+        'block',
+        'usage',
+        'peek',
+        'whois',
+        'reset',
+        'hmac-key',
+        'signing-key',
+        'top',
+      ]),
     )
   })
 })

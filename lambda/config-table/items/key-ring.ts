@@ -29,8 +29,10 @@ export class KeyRing {
 export interface RingKind<Ring extends KeyRing = KeyRing> {
   /** The item's partition key and sort key. */
   readonly name: 'hmac-key' | 'signing-key'
-  /** What the codes of its mistakes and events are made of. */
-  readonly code: 'hmac_key' | 'signing_key'
+  /** The code of mistakes in the item. */
+  readonly invalid: 'invalid_hmac_key' | 'invalid_signing_key'
+  /** The event when the item was deleted. */
+  readonly missing: 'hmac_key_missing' | 'signing_key_missing'
   readonly toRing: (keys: readonly RingKey[]) => Ring
 }
 
@@ -64,12 +66,12 @@ export function parseKeyRing<Ring extends KeyRing>(
 }
 
 function parseKeys(
-  { name, code }: RingKind,
+  { name, invalid }: RingKind,
   item: Readonly<Record<string, unknown>>,
   issues: Mistake[],
 ): readonly RingKey[] {
   const place: Place = [`item "${name}"`]
-  const wrong: Wrong = (sentence, at) => report(issues, `invalid_${code}`, sentence, at)
+  const wrong: Wrong = (sentence, at) => report(issues, invalid, sentence, at)
   const { pk: _, sk: __, keys, ...others } = item
   const before = issues.length
   for (const field of Object.keys(others)) wrong(`unknown field ${printed(field)}, known are keys`, place)

@@ -11,7 +11,7 @@ const SIGNED_KEY = /^(slcs_([0-9a-f]{10})_[\w-]{24})([\w-]{20})$/
 export const RANDOM_BYTES = 18
 
 /**
- * - `signed`: only a holder of the signing key could have made it. Whether it is still somebody's, the config table says.
+ * - `signed`: only a holder of the signing key could have made it. The config table says whose it still is.
  * - `forged`: it names a signing key that is known, and was not made with it.
  * - `unproven`: not of that form, or its signing key is not known here. Anybody could have made it.
  */
@@ -35,14 +35,15 @@ export class SigningKeys extends KeyRing {
   }
 }
 
-/** The secrets with which API keys are signed, apart from those of the hashes: neither ring's turning over ends a key of the other. */
+/** The secrets with which API keys are signed, apart from those of the hashes: turning those over ends no API key. */
 export const SIGNING_RING: RingKind<SigningKeys> = {
   name: 'signing-key',
-  code: 'signing_key',
+  invalid: 'invalid_signing_key',
+  missing: 'signing_key_missing',
   toRing: (keys) => new SigningKeys(keys),
 }
 
-/** A name that follows from the secret, so that no edit can put a secret under another's name. It is not secret itself. */
+/** A name that follows from the secret, so that no edit puts a secret under another's name. It is not secret itself. */
 export const signingKeyId = ({ secret }: RingKey): string => digestOf('signing key id', secret, 'hex').slice(0, 10)
 
 /** An API key. @param random `RANDOM_BYTES` that nobody can foresee. */
