@@ -1,9 +1,9 @@
 import { clientKey, routeKey, tierKey } from '../../lambda/config-table/items/config-items'
+import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { type AuditRecord, AuditTrail, withoutPerson, withRecords } from '../../provisioning/audit-trail'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'
 import { contentHash } from '../../provisioning/tiers-file'
-import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
-import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 
 const NOW = Date.parse('2026-11-23T08:00:00Z')
 const about = { change: '0123456789', by: 'alice@laptop', how: 'sluice tiers apply' }
