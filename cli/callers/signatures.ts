@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { keyRingItem, type RingKey, ringKey } from '../../lambda/config-table/items/key-ring'
 import { RANDOM_BYTES, SIGNING_RING, signedKey, signingKeyId } from '../../lambda/config-table/items/signing-keys'
 import type { EpochMs } from '../../limiter/clock'
-import type { ItemKey } from '../../provisioning/documents'
+import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { newRingKey } from '../../provisioning/make-key-ring'
 import { ServiceError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { readKeyRing } from '../tables/key-ring'
-import { isOwnKey, ownKey } from './client-records'
+import { isExpired, isOwnKey, ownKey } from './client-records'
 
 /**
  * The item that says which signing key an API key was signed with: in the ring's partition, by the partition key of the
@@ -60,7 +60,21 @@ export async function readSignatures(table: ConfigTable): Promise<ReadonlyMap<st
   return new Map(items.flatMap(({ item: { sk, signedBy } }) => (typeof signedBy === 'string' ? [[sk, signedBy]] : [])))
 }
 
-/** The same for some records. */
+/** The records whose API keys a signing key has signed and that have not expired, by the signing key's id. */
+export async function recordsBySigner(table: ConfigTable, now: EpochMs): Promise<ReadonlyMap<string, StoredItem[]>> {
+  const signatures = await readSignatures(table)
+  const bySigner = new Map<string, StoredItem[]>()
+  for (const record of await table.clients()) {
+    const id = signatures.get(record.item.pk)
+    if (id === undefined || isExpired(record.item, now)) continue
+    const known = bySigner.get(id)
+    if (known) known.push(record)
+    else bySigner.set(id, [record])
+  }
+  return bySigner
+}
+
+/** The ids of the signing keys of some records, as `readSignatures` has them. */
 export async function signaturesOf(
   table: ConfigTable,
   records: readonly { readonly item: ItemKey }[],
@@ -77,7 +91,10 @@ export async function signatureDeletions(table: ConfigTable, pks: readonly strin
   return keys.flatMap((key, i) => (items[i] ? [{ key, before: items[i].exact }] : []))
 }
 
-export async function deleteSignatures(table: ConfigTable, pks: readonly string[]): Promise<void> {
+/** Deletes what is noted of the API keys of a signing key that is gone. */
+export async function deleteSignaturesBy(table: ConfigTable, id: string): Promise<void> {
+  const signatures = await readSignatures(table)
+  const pks = [...signatures.keys()].filter((pk) => signatures.get(pk) === id)
   for (const write of await signatureDeletions(table, pks)) await table.write([write])
 }
 

@@ -1,6 +1,7 @@
 import type { RingKey, RingKind } from '../../lambda/config-table/items/key-ring'
 import { signingKeyId } from '../../lambda/config-table/items/signing-keys'
-import { readSignatures } from '../callers/signatures'
+import type { EpochMs } from '../../limiter/clock'
+import { recordsBySigner } from '../callers/signatures'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import type { ConfigTable } from '../tables/config-table'
 import { fromText, iso, readKeyRing } from '../tables/key-ring'
@@ -14,7 +15,7 @@ interface Shown {
   readonly advice: string
   /** What the absence of an active secret means. */
   readonly withoutActive?: string
-  detailsOf(table: ConfigTable): Promise<(key: RingKey) => Details>
+  detailsOf(table: ConfigTable, now: EpochMs): Promise<(key: RingKey) => Details>
 }
 
 const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
@@ -27,15 +28,13 @@ const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
     detailsOf: async () => (key) => ({ carriedFrom: key.carriedFrom === undefined ? null : iso(key.carriedFrom) }),
   },
   'signing-key': {
-    description: 'Show the ids of the signing keys, from when each is active and how many API keys it has signed.',
+    description:
+      'Show the ids of the signing keys, from when each is active and how many API keys in use it has signed.',
     headings: ['id', 'API keys'],
     advice: 'there is no signing key yet: sluice clients create makes it',
-    async detailsOf(table) {
-      const signers = [...(await readSignatures(table)).values()]
-      return (key) => {
-        const id = signingKeyId(key)
-        return { id, apiKeys: signers.filter((one) => one === id).length }
-      }
+    async detailsOf(table, now) {
+      const records = await recordsBySigner(table, now)
+      return (key) => ({ id: signingKeyId(key), apiKeys: records.get(signingKeyId(key))?.length ?? 0 })
     },
   },
 }
@@ -70,7 +69,7 @@ export const addKeyRingStatus =
 
     async function allOf(table: ConfigTable) {
       const { ring } = await readKeyRing(kind, table)
-      const details = await detailsOf(table)
+      const details = await detailsOf(table, session.io.clock())
       return {
         active: ring.activeAt(session.io.clock()),
         keys: ring.keys.map((key) => ({ key, details: details(key) })),

@@ -1,8 +1,7 @@
 import { SIGNING_RING, signingKeyId } from '../../lambda/config-table/items/signing-keys'
 import { printed } from '../../limiter/errors'
 import { tell } from '../callers/client-changes'
-import { isExpired } from '../callers/client-records'
-import { deleteSignatures, readSignatures } from '../callers/signatures'
+import { deleteSignaturesBy, recordsBySigner } from '../callers/signatures'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 import { readKeyRing, writeKeyRing } from '../tables/key-ring'
@@ -36,10 +35,7 @@ export const addSigningKeyRemove: AddCommand = (group, session) => {
         )
       if (key === ring.activeAt(io.clock()))
         throw new UserError(`${id} signs new API keys: replace it with sluice signing-key rotate first`)
-      const signers = await readSignatures(table)
-      const users = (await table.clients()).filter(
-        ({ item }) => signers.get(item.pk) === id && !isExpired(item, io.clock()),
-      )
+      const users = (await recordsBySigner(table, io.clock())).get(id) ?? []
       if (users.length > 0) throw new UserError(inUse(users.map(({ item }) => String(item.id))))
       await confirm(`Remove signing key ${id}?`, io, options, () => connection.describe('config'))
       await io.interrupts.during(async () => {
@@ -49,10 +45,7 @@ export const addSigningKeyRemove: AddCommand = (group, session) => {
           stored,
           ring.keys.filter((one) => one !== key),
         )
-        await deleteSignatures(
-          table,
-          [...signers.keys()].filter((pk) => signers.get(pk) === id),
-        )
+        await deleteSignaturesBy(table, id)
       })
       tell(session, options, `signing key ${id} is removed`, { id, removed: true })
     })

@@ -169,6 +169,12 @@ describe.each([...new Set([...ENGINES, 'dynalite' as const])])('signing keys on 
     expect(await noted()).toEqual([expect.stringMatching(/^client#[0-9a-f]{64}$/)])
   })
 
+  it('have signed no API key in use whose record the release before has deleted', async () => {
+    const { signedBy } = await create('acme')
+    await at.put({ pk: SIGNING_RING.name, sk: `client#${'0'.repeat(64)}`, signedBy })
+    expect((await json('signing-key', 'status')).keys).toMatchObject([{ id: signedBy, apiKeys: 1 }])
+  })
+
   it('are in the audit trail by their times only', async () => {
     await create('acme')
     now += 1000
