@@ -63,7 +63,7 @@ export class Settlements {
    */
   private async settleShared(caller: Reserved, shared: readonly Reserved[], actual: ActualUnits): Promise<boolean> {
     const owing = shared.filter(({ entries }) => entries.some((entry) => owedBy(actual)(entry) > 0))
-    const heldFrom = owing.length > 0 ? await this.look(caller) : undefined
+    const heldFrom = owing.length > 0 ? await this.findHold(caller) : undefined
     if (heldFrom !== undefined) await allOf(owing.map((one) => this.shared.charge(one, actual, heldFrom)))
     const end = owing.length > 0 && heldFrom === undefined ? GONE : await this.end(caller, actual)
     const chargedAt = end.kind === 'ended' ? end.chargedAt : undefined
@@ -72,7 +72,7 @@ export class Settlements {
   }
 
   /** When the units were charged whose reservation is stored and open; `undefined` where there is none. */
-  private async look(caller: Reserved): Promise<EpochMs | undefined> {
+  private async findHold(caller: Reserved): Promise<EpochMs | undefined> {
     const { key, id, forMs } = caller
     const now = this.subjects.now()
     const { item } = await this.subjects.items.charge(
