@@ -39,38 +39,30 @@ type Items = ReadonlyMap<string, Record<string, AttributeValue>>
  * one knows of none. Without the HMAC keys it decides nothing; without the signing keys it decides all the same.
  */
 export class KeyRings {
-  private readonly hmac: ReadRing<SubjectKeys>
-  private readonly signing: ReadRing<SigningKeys>
-  private readonly refresher: Refresher<Items>
-
-  /** `current`: what is in force, the same object while nothing changes; `undefined` while nothing could be read. */
-  readonly subjectKeys = { current: () => this.current(this.hmac) }
-  readonly signingKeys = { current: () => this.current(this.signing) }
+  /** What is in force, the same object while nothing changes; `undefined` while nothing could be read. */
+  readonly subjectKeys: { current(): Promise<SubjectKeys | undefined> }
+  readonly signingKeys: { current(): Promise<SigningKeys | undefined> }
 
   constructor(private readonly options: KeyRingsOptions) {
     const { clock, deadlineMs, log, tableName } = options
-    this.hmac = new ReadRing(HMAC_RING, options)
-    this.signing = new ReadRing(SIGNING_RING, options)
-    this.refresher = new Refresher({
+    const [hmac, signing] = [readRing(HMAC_RING, options), readRing(SIGNING_RING, options)]
+    const refresher = new Refresher<Items>({
       clock,
       refreshMs: REFRESH_MS,
       maxAgeMs: MAX_AGE_MS,
       deadlineMs,
       read: () => {
-        const secondAfterMs = this.hmac.ring && SECOND_READING_AFTER_MS
+        const secondAfterMs = hmac.known() && SECOND_READING_AFTER_MS
         return readWithRetry({ tableName, deadlineMs, awaited: true, secondAfterMs }, (signal) => this.get(signal))
       },
       apply: (items) => {
-        this.signing.take(items)
-        return this.hmac.take(items)
+        signing.take(items)
+        return hmac.take(items)
       },
       onError: (error) => log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) }),
     })
-  }
-
-  private async current<Ring extends KeyRing>(read: ReadRing<Ring>): Promise<Ring | undefined> {
-    await this.refresher.refresh()
-    return read.ring
+    this.subjectKeys = { current: () => refresher.refresh().then(hmac.known) }
+    this.signingKeys = { current: () => refresher.refresh().then(signing.known) }
   }
 
   private async get(abortSignal: AbortSignal): Promise<Items> {
@@ -93,32 +85,26 @@ export class KeyRings {
 }
 
 /** One ring, as it was read last. */
-class ReadRing<Ring extends KeyRing> {
-  ring: Ring | undefined
-  private text: string | undefined
-  private issues: readonly Mistake[] = []
-
-  constructor(
-    private readonly kind: RingKind<Ring>,
-    private readonly options: Pick<KeyRingsOptions, 'log' | 'tableName'>,
-  ) {}
-
-  /** @returns whether the secrets, or that there are none, are known. */
-  take(items: Items): boolean {
-    const { log, tableName } = this.options
-    const { kind } = this
-    const item = items.get(kind.name)
-    const text = JSON.stringify(item ?? null)
-    if (this.text !== text) {
-      const issues: Mistake[] = []
-      const parsed = parseKeyRing(kind, item && fromAttributes(item), issues)
-      if (!item && this.ring?.keys.length) log('error', kind.missing, { table: tableName }, 'ConfigErrors')
-      if (issues.length === 0) this.ring = parsed
-      this.issues = issues
-      this.text = text
-    }
-    if (this.issues.length > 0)
-      log('error', 'config_item_invalid', { item: kind.name, issues: this.issues }, 'ConfigErrors')
-    return this.ring !== undefined
+function readRing<Ring extends KeyRing>(kind: RingKind<Ring>, { log, tableName }: KeyRingsOptions) {
+  let ring: Ring | undefined
+  let text: string | undefined
+  let issues: readonly Mistake[] = []
+  return {
+    known: () => ring,
+    /** @returns whether the secrets, or that there are none, are known. */
+    take(items: Items): boolean {
+      const item = items.get(kind.name)
+      const now = JSON.stringify(item ?? null)
+      if (text !== now) {
+        const found: Mistake[] = []
+        const parsed = parseKeyRing(kind, item && fromAttributes(item), found)
+        if (!item && ring?.keys.length) log('error', kind.missing, { table: tableName }, 'ConfigErrors')
+        if (found.length === 0) ring = parsed
+        issues = found
+        text = now
+      }
+      if (issues.length > 0) log('error', 'config_item_invalid', { item: kind.name, issues }, 'ConfigErrors')
+      return ring !== undefined
+    },
   }
 }

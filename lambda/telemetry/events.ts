@@ -28,7 +28,7 @@ export const EVENTS = {
   last_valid_used: 'policy set is too large; the last valid one is in force',
   last_valid_unreadable: 'last valid policy set cannot be read',
   last_valid_unwritable: 'last valid policy set cannot be written',
-  hmac_key_unreadable: 'HMAC key and signing key cannot be read',
+  hmac_key_unreadable: 'secrets cannot be read',
   hmac_key_missing: 'HMAC key was deleted',
   signing_key_missing: 'signing key was deleted',
 } as const
