@@ -1,9 +1,8 @@
-import { LONGEST_KEPT_MS, openIn, runningIn } from '../../limiter/algorithms/holds'
+import { runningIn } from '../../limiter/algorithms/holds'
 import { lockedOutMs } from '../../limiter/algorithms/lockout'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
 import type { RateLimiter } from '../../limiter/rate-limiter'
-import { RESERVATIONS } from '../../limiter/reservations'
 import { NO_ITEM, type StateStore } from '../../limiter/stores/store'
 import type { Counted } from './counted'
 import { allowsOverage, isoTime, type Period, periodsOf } from './periods'
@@ -37,26 +36,6 @@ interface RunningRequest {
   readonly since: string
   /** How long it has it yet, unless somebody releases it. */
   readonly leftMs: number
-}
-
-/** Requests of a caller whose units are reserved, and not settled. */
-export interface OpenReservations {
-  readonly open: number
-  /** Of how many; one more is denied. */
-  readonly limit: number
-  /** How long the last of them stays reserved, in milliseconds; 0 where the time of all is over. */
-  readonly lastMs: number
-}
-
-/** What a caller holds; `undefined` where it holds nothing. Subjects that callers share hold nothing themselves. */
-export async function reservationsOf(
-  store: Pick<StateStore, 'read'>,
-  key: string,
-  now: EpochMs,
-): Promise<OpenReservations | undefined> {
-  const fields = fieldsOf(await store.read(key), RESERVATIONS)!
-  const { open, lastMs } = openIn(fields, LONGEST_KEPT_MS, now)
-  return open > 0 ? { open, limit: RESERVATIONS.limit, lastMs } : undefined
 }
 
 /** What is asked how a subject stands. */

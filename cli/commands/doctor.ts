@@ -10,6 +10,7 @@ import { entryText } from '../callers/deciding-entry'
 import { EXAMPLE_EVENT } from '../callers/example-event'
 import { ipv6Prefix } from '../callers/limits'
 import { unitsText } from '../callers/named-costs'
+import { type OpenReservations, reservationsOf, reservationText } from '../callers/open-reservations'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
 import { type Check, notChecked } from '../tables/check'
@@ -101,23 +102,28 @@ async function examine(
 const OF_STATE_TABLE = ['time to live']
 const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key', 'signing key', 'audit trail']
 
-function decide(
+/** How an event would be decided, and what its caller holds already. */
+interface Explained extends EventDecision {
+  readonly reservations?: OpenReservations
+}
+
+async function decide(
   event: unknown,
   connection: Connection,
   configTable: string,
   tableName: string,
   session: Session,
-): Promise<EventDecision> {
+): Promise<Explained> {
   const { clock } = session.io
   const { client } = connection
   const items = async () => (await (await connection.configTable()).policySet()).map(({ item }) => item)
-  const limiter = new RateLimiter({
-    store: new DynamoDbStore({ client, tableName }),
-    clock,
-    deadlineMs: 10_000,
-    onStoreError: 'throw',
-  })
-  return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }, items)
+  const store = new DynamoDbStore({ client, tableName })
+  const limiter = new RateLimiter({ store, clock, deadlineMs: 10_000, onStoreError: 'throw' })
+  const deciding = { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }
+  const decision = await decideEvent(event, deciding, items)
+  const key = decision.policies.length > 0 ? decision.context?.subject : undefined
+  const reservations = key ? await reservationsOf(store, key, clock()) : undefined
+  return { ...decision, ...(reservations && { reservations }) }
 }
 
 /** A denial is a valid result; being unable to decide is a failed check. */
@@ -151,7 +157,8 @@ function show({ name, status, found, remedy }: Check, { print }: Session): void 
   if (remedy !== undefined) print.line(`        ${print.style('bold', 'do')}: ${remedy}`)
 }
 
-function explain(decision: EventDecision, { print }: Session): void {
+function explain(decision: Explained, { print }: Session): void {
+  const { reservations } = decision
   const { request, api, identity, tier, route, policies, units, context, entry, notLookedAt } = decision
   if (request === undefined) return
   const unless = (step: keyof typeof notLookedAt, found: string) =>
@@ -171,6 +178,7 @@ function explain(decision: EventDecision, { print }: Session): void {
       ['cost', unless('policies', units ? unitsText(units) : '-')],
       ['decided by', context?.policy || (entry ? `the ${entry.list} list: ${entryText(entry)}` : '-')],
       ['remaining', context?.policy ? `${context.remaining} of ${context.limit}` : '-'],
+      ...(reservations ? [['held', reservationText(reservations)]] : []),
     ],
   )
 }

@@ -14,8 +14,9 @@ import {
   SUBJECT,
   withTier,
 } from '../callers/limits'
+import { type OpenReservations, reservationsOf, reservationText } from '../callers/open-reservations'
 import type { Subject } from '../callers/subjects'
-import { type OpenReservations, reservationsOf, type Usage, usageOf } from '../callers/usage-of'
+import { type Usage, usageOf } from '../callers/usage-of'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
 import { duration } from '../terminal/output'
@@ -138,10 +139,7 @@ function print(
 }
 
 function reservationLines(reservations: OpenReservations | undefined): string[] {
-  if (!reservations) return []
-  const { open, limit, lastMs } = reservations
-  const rest = lastMs > 0 ? `, the last for ${duration(lastMs)}` : ', whose time is over'
-  return ['', `${open} of ${limit} reservations are open${rest}: their requests are not settled`]
+  return reservations ? ['', `${reservationText(reservations)}: their requests are not settled`] : []
 }
 
 /** A table of the requests that are running; no lines where no policy counts them, or none is. */

@@ -488,6 +488,26 @@ describe('peek, refund and reset', () => {
     expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
   })
 
+  it('show what a caller holds: how many reservations are open, and for how long', async () => {
+    await at.json(['clients', 'create', 'holder', '--tier', 'free'])
+    const policies = [{ name: 'per-minute', limit: 60, window: '1m', algorithm: 'fixed-window' }] as const
+    const own = createLimiter({
+      store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }),
+      policies,
+      clock: () => NOW - 60_000,
+    })
+    expect(await at.json(['usage', 'holder'], now)).not.toHaveProperty('reservations')
+    const [first] = await Promise.all(
+      ['3m', '2m'].map((reserve) => own.take('client:holder', { reserve: reserve as '2m' })),
+    )
+    expect((await at.json(['usage', 'holder'], now)).reservations).toEqual({ open: 2, limit: 1000, lastMs: 120_000 })
+    expect((await at.sluice(['usage', 'holder'], now)).out).toContain(
+      '\n2 of 1000 reservations are open, the last for 2 min: their requests are not settled\n',
+    )
+    await own.settle(first!.reservation!, 1)
+    expect((await at.json(['usage', 'holder'], now)).reservations).toEqual({ open: 1, limit: 1000, lastMs: 60_000 })
+  })
+
   it('show which requests are running, which a refund leaves alone, and a reset frees', async () => {
     await at.put({
       pk: 'policy-set',
