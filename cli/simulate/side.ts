@@ -88,7 +88,7 @@ export class Side {
   /** Holds are named anew for each request, as `reserve` names them. */
   private ask({ charges, holding }: Prepared, { at, durationMs }: LoggedRequest): Answer | Promise<Answer> {
     if (!holding) return this.limiter.decide(charges as readonly Charge[], at)
-    const reservation = new Reservation(charges as readonly Charge[], holding.forMs, holding.isSettled)
+    const reservation = new Reservation(charges as readonly Charge[], holding.forMs, holding.isSettled, holding.caller)
     const runs = reservation.charges.some(({ policies }) =>
       policies.some(({ written }) => written.algorithm === CONCURRENCY),
     )

@@ -40,8 +40,8 @@ export interface Prepared {
   readonly charges: readonly Charge[] | Reason
   /** Whether the same kind of request of the same caller comes to the same at any time. */
   readonly isLasting: boolean
-  /** What the request holds until it ends. */
-  readonly holding?: Holding
+  /** What the request holds until it ends, and the caller with whom that stands. */
+  readonly holding?: Holding & { readonly caller: string }
   /** A cost that depends on what the log does not tell. */
   readonly unknownCost?: true
 }
@@ -155,7 +155,7 @@ export class Preparer {
       route,
       charges: plan.holding ? plan.chargesFor(keys, units) : plan.chargesFor(keys, units).map(toUnits),
       isLasting,
-      ...(plan.holding && { holding: plan.holding }),
+      ...(plan.holding && { holding: { ...plan.holding, caller: inputs.caller ?? inputs.address } }),
       ...(isUnknown && { unknownCost: true }),
     }
   }

@@ -124,12 +124,26 @@ routes:
   "GET /things/{id}": { costs: { tokens: 7 } }
 `
 
+/** The first is everybody's: the reservations stand with each caller all the same. */
+const HELD_BY_CALLERS = `
+tiers:
+  anonymous: { by: ip, policies: [{ name: per-minute, limit: 20, window: 1m }] }
+  free:
+    policies:
+      - { name: everybody, by: global, cost: tokens, limit: 4000, window: 1m, algorithm: fixed-window, settle: 24h }
+      - { name: running, algorithm: concurrency, limit: 3, timeout: 2s }
+  pro: { policies: [{ name: all, by: global, limit: 100000, window: 1m, algorithm: fixed-window, settle: 24h }] }
+routes:
+  "GET /things/{id}": { costs: { tokens: 7 } }
+`
+
 describe('each request is decided as the authorizer decided it, from its own access log', () => {
   it.each([
     ['windows', WINDOWS],
     ['every algorithm', ALGORITHMS],
     ['several subjects, lock-outs and credentials', SEVERAL_SUBJECTS],
     ['running requests, and units that are settled', HOLDING],
+    ['units of everybody that are settled', HELD_BY_CALLERS],
   ])('%s', async (_, yaml) => {
     const paces = [
       [1, 40],
