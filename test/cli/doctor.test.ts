@@ -11,6 +11,9 @@ import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { checkTimeToLive } from '../../cli/tables/time-to-live'
 import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
+import { set, when } from '../../limiter/algorithms/conditional-write'
+import { RESERVATIONS } from '../../limiter/reservations'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { newRingKey } from '../../provisioning/make-key-ring'
 import { failure } from '../attach/fake-service'
@@ -346,6 +349,23 @@ describe('an event', () => {
     expect(out).toMatch(/^identity +address 203\.0\.113\.7, because its API key is unknown$/m)
     expect(out).toMatch(/^route +none is configured for it$/m)
     expect(out).not.toContain('made up')
+  })
+
+  it('says how many reservations its caller holds already', async () => {
+    const file = event({})
+    const { context } = await decide(file)
+    const store = new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state })
+    const now = Date.now()
+    const held = when([], set('n', 1), set('0'.repeat(25), now + 90_000))
+    await store.write(context.subject, {
+      parts: [{ prefix: RESERVATIONS.prefix, write: held }],
+      id: { mark: 'r0', value: 1 },
+      at: now,
+    })
+    expect((await decide(file)).reservations).toMatchObject({ open: 1, limit: 1000 })
+    expect((await at.sluice(['doctor', '--event', file])).out).toMatch(
+      /^held +1 of 1000 reservations are open, the last/m,
+    )
   })
 
   describe('says what was not looked at, and why:', () => {
