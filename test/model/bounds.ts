@@ -119,8 +119,8 @@ const withOverrun = (policy: PolicyInput): PolicyInput => {
 /** Units that were admitted, and neither refunded nor given back by a settlement. */
 function admittedOf(requests: readonly Request[], key: string, start: number, i: number): Admitted[] {
   const refunded = new Set(requests.map(({ refunds }) => refunds))
-  const settledTo = requests.flatMap(({ step, ends }) =>
-    step.do === 'settle' && 'reserve' in ends!.request.step ? { decision: ends!.held.decision, used: step.used } : [],
+  const settledTo = requests.flatMap(({ used, ends }) =>
+    used !== undefined && 'reserve' in ends!.request.step ? { decision: ends!.held.decision, used } : [],
   )
   return requests
     .filter((request) => request.keys.includes(key) && request.step.do !== 'peek' && !refunded.has(request))

@@ -57,7 +57,12 @@ const take = (on: number, more: Partial<Extract<Step, { do: 'take' }>> = {}): St
   cost: 1,
   ...more,
 })
-const takeAll = (on: number, of: readonly number[], after = 0): Step => ({ after, on, do: 'takeAll', of, cost: 1 })
+const takeAll = (
+  on: number,
+  of: readonly number[],
+  after = 0,
+  more: Partial<Extract<Step, { do: 'takeAll' }>> = {},
+): Step => ({ after, on, do: 'takeAll', of, cost: 1, ...more })
 const refund = (on: number, after = 0, withTime = true): Step => ({
   after,
   on,
@@ -66,11 +71,12 @@ const refund = (on: number, after = 0, withTime = true): Step => ({
   back: 0,
   withTime,
 })
-const reset = (on: number, after = 0): Step => ({ after, on, do: 'reset', of: 0 })
+const reset = (on: number, after = 0, of = 0): Step => ({ after, on, do: 'reset', of })
 const change = (on: number, percent: number, after = 0): Step => ({ after, on, do: 'change', percent })
 const crash = (on: number, after = 0): Step => ({ after, on, do: 'crash' })
 const freeze = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'freeze', ms })
 const settle = (on: number, used: number, after = 0, back = 0): Step => ({ after, on, do: 'settle', of: 0, back, used })
+const debit = (on: number, used: number, after = 0): Step => ({ after, on, do: 'debit', of: 0, back: 0, used })
 const release = (on: number, after = 0, back = 0): Step => ({ after, on, do: 'release', of: 0, back })
 const outage = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'outage', ms })
 
@@ -109,6 +115,11 @@ const tokens = (units: number, cost = 1) => ({ cost, costs: { tokens: units } })
 const reserved = (on: number, more: Parameters<typeof take>[1] = {}): Step =>
   take(on, { reserve: 10 * ONE_WINDOW, ...more })
 
+/** The same of two subjects: the first is the caller, and the second knows units only. */
+const reservedAll = (on: number, more: Parameters<typeof takeAll>[3] = {}): Step =>
+  takeAll(on, [0, 1], 0, { cost: 2, reserve: 10 * ONE_WINDOW, ...more })
+const takeShared = (on: number, more: Parameters<typeof take>[1] = {}): Step => take(on, { of: 1, ...more })
+
 /** Slots beside units; without a policy of another kind units would say nothing. */
 const slots = (name: string, steps: readonly Step[], more: More = {}): Crossing =>
   pairOf(name, steps, {
@@ -118,9 +129,145 @@ const slots = (name: string, steps: readonly Step[], more: More = {}): Crossing 
   })
 
 /** Ways of counting whose units are settled each in another way. */
-const SETTLED = ['window', 'anchored', 'log', 'pace', 'interval']
+const SETTLED = ['window', 'anchored', 'buckets', 'log', 'pace', 'interval']
 const settling = (name: string, steps: readonly Step[], more: More = {}): Crossing =>
   pairOf(name, steps, { algorithms: SETTLED, ...more })
+
+const shared = (name: string, steps: readonly Step[], more: More = {}): Crossing =>
+  settling(name, steps, { large: true, ...more })
+
+const TWO_SUBJECTS: readonly Crossing[] = [
+  shared('units of two subjects given back', [reservedAll(0), settle(1, 1, LATER), takeShared(1)], { large: false }),
+  shared('units of two subjects given back, once more after that', [
+    reservedAll(0),
+    settle(1, 0, LATER),
+    settle(0, 0, 20),
+    takeShared(1, { cost: 2, after: 20 }),
+  ]),
+  shared('a debt of two subjects', [reservedAll(0, { cost: 1 }), settle(1, 2, LATER), takeShared(0), takeShared(1)]),
+  shared('a debt of two subjects, known to the process', [
+    reservedAll(0, { cost: 1 }),
+    settle(0, 2, LATER),
+    takeShared(0, { after: 20 }),
+    takeShared(1),
+  ]),
+  shared('two settlements of two subjects', [
+    reservedAll(0),
+    settle(0, 1, LATER),
+    settle(1, 3),
+    takeShared(0, { after: 40 }),
+  ]),
+  shared('a settlement of two subjects and a reset of the caller', [
+    reservedAll(0),
+    reset(1, LATER),
+    settle(0, 3),
+    takeShared(1, { after: 40 }),
+  ]),
+  shared('a settlement of two subjects and a reset of the shared one', [
+    reservedAll(0),
+    reset(1, LATER, 1),
+    takeShared(1, { reserve: ONE_WINDOW }),
+    settle(0, 0),
+    takeShared(1, { after: 40 }),
+  ]),
+  shared('a debt of two subjects and a reset of the shared one', [
+    reservedAll(0),
+    settle(0, 3, LATER),
+    reset(1, 0, 1),
+    takeShared(1, { after: 40 }),
+  ]),
+  shared('a settlement of two subjects and a crash', [
+    reservedAll(0),
+    settle(0, 0, LATER),
+    crash(0, 3),
+    settle(0, 0, 500),
+    takeShared(1, { cost: 2 }),
+  ]),
+  shared('a debt of two subjects and a crash', [
+    reservedAll(0, { cost: 1 }),
+    settle(0, 2, LATER),
+    crash(0, 3),
+    settle(0, 2, 500),
+    takeShared(1),
+  ]),
+  shared('a settlement of two subjects and a frozen instance', [
+    reservedAll(0),
+    settle(0, 1, LATER),
+    freeze(0, 1000, 3),
+    settle(1, 1),
+    takeShared(1, { after: 1500 }),
+  ]),
+  shared('an outage between the writes of a settlement', [
+    reservedAll(0, { cost: 1 }),
+    settle(0, 2, LATER),
+    outage(0, 400, 3),
+    settle(0, 2, 2000),
+    takeShared(1),
+  ]),
+  shared('an outage before what is given back', [
+    reservedAll(0),
+    settle(0, 1, LATER),
+    outage(0, 400, 3),
+    settle(0, 1, 2000),
+    takeShared(1),
+  ]),
+  shared('a settlement of two subjects beside a refund of the shared one', [
+    takeShared(1),
+    { ...reservedAll(0, { cost: 1 }), after: LATER },
+    settle(0, 0, LATER),
+    { after: 0, on: 1, do: 'refund', of: 1, back: 0, withTime: true },
+    takeShared(1, { after: 40 }),
+  ]),
+  shared('a refund of what is settled', [reserved(0, { cost: 2 }), refund(1, LATER), settle(0, 1), refund(0), take(1)]),
+  shared('a settlement of two subjects and a limit that changes', [
+    reservedAll(0),
+    change(1, 200, LATER),
+    settle(1, 3),
+    takeShared(1, { after: 40 }),
+  ]),
+  shared('a settlement of two subjects with a caller of their own', [
+    reservedAll(0, { caller: 2 }),
+    settle(1, 1, LATER),
+    takeShared(0),
+    takeShared(1),
+  ]),
+  shared('a settlement of two subjects, stored with the second', [
+    reservedAll(0, { caller: 1 }),
+    settle(1, 1, LATER),
+    take(0),
+    takeShared(1),
+  ]),
+  shared('a settlement of two subjects after its time', [
+    reservedAll(0, { reserve: 1000 }),
+    settle(0, 0, 2000),
+    settle(1, 3),
+    takeShared(1, { after: 40 }),
+  ]),
+]
+
+const METERED: readonly Crossing[] = [
+  settling('a meter beside charges', [reserved(0), debit(0, 1, LATER), debit(0, 1), take(1), settle(0, 0, LATER)]),
+  settling('a meter past the limit', [reserved(0), debit(0, 4, LATER), settle(0, 0), take(1, { after: LATER })]),
+  settling(
+    'a meter while the store is away',
+    [reserved(0), outage(0, 400, LATER), debit(0, 2), settle(0, 0, 2000), take(1, { after: 20 })],
+    { large: true },
+  ),
+  settling('a meter and a crash', [reserved(0), debit(0, 2, LATER), crash(0, 1), settle(0, 2, 500), take(1)], {
+    large: true,
+  }),
+  settling('a meter and a reset', [reserved(0), debit(0, 2, LATER), reset(1), settle(0, 0, 20), take(1)], {
+    large: true,
+  }),
+  settling(
+    'a meter of two subjects',
+    [reservedAll(0, { cost: 1 }), debit(0, 2, LATER), settle(0, 0, 20), takeShared(1, { after: 20 })],
+    { large: true },
+  ),
+  settling('a meter that another instance settles', [reserved(0), debit(0, 2, LATER), settle(1, 2), take(1)], {
+    large: true,
+  }),
+]
 
 const HOLDING: readonly Crossing[] = [
   settling('a settlement beside charges', [reserved(0, { cost: 2 }), settle(0, 1, LATER), take(1), take(0)]),
@@ -157,15 +304,8 @@ const HOLDING: readonly Crossing[] = [
     [reserved(0), take(1, { after: LATER }), settle(1, 3), settle(0, 0)],
     { instances: [{ skewMs: 0 }, { skewMs: -500 }] },
   ),
-  settling(
-    'a settlement of two subjects',
-    [
-      { after: 0, on: 0, do: 'takeAll', of: [0, 1], cost: 2, reserve: ONE_WINDOW },
-      settle(1, 1, LATER),
-      take(1, { of: 1 }),
-    ],
-    { large: true },
-  ),
+  ...TWO_SUBJECTS,
+  ...METERED,
   slots('slots beside slots', [take(0), take(1), release(0, LATER), take(1)]),
   slots('a release by another instance', [take(0), release(1, LATER), take(0), take(1)], { large: true }),
   slots('two releases at once', [take(0), release(0, LATER), release(1), take(1), take(0)]),
@@ -188,6 +328,21 @@ const HOLDING: readonly Crossing[] = [
     instances: [{ skewMs: 0 }, { skewMs: -500 }],
   }),
   slots('a slot that is settled', [reserved(0, { cost: 2 }), settle(1, 1, LATER), release(0), take(1)]),
+  slots(
+    'slots of two subjects that are settled',
+    [reservedAll(0, { cost: 1 }), settle(1, 3, LATER), takeShared(0), takeShared(1, { after: 40 })],
+    { large: true },
+  ),
+  slots(
+    'slots of two subjects that are settled to less, and a crash',
+    [reservedAll(0), settle(1, 0, LATER), crash(1, 3), release(0, 500), takeShared(1, { after: 40 })],
+    { large: true },
+  ),
+  slots(
+    'slots of two subjects that are released, and then settled',
+    [reservedAll(0), release(0, LATER), settle(1, 0), takeShared(1, { after: 40 })],
+    { large: true },
+  ),
   slots('slots of two subjects', [take(0, { of: 1 }), takeAll(0, [0, 1], LATER), release(1, 300), take(1)], {
     large: true,
   }),

@@ -115,7 +115,7 @@ function steps(
   const base = { after: pause, on }
   const reserve = holding ? fc.constantFrom(undefined, 1000, 10_000, 60_000) : fc.constant(undefined)
   const back = fc.constantFrom(0, 0, 1, 2)
-  const ends: { [Kind in 'settle' | 'release']: [number, fc.Arbitrary<unknown>] } = {
+  const ends: { [Kind in 'settle' | 'release' | 'debit']: [number, fc.Arbitrary<unknown>] } = {
     settle: [
       7,
       fc.record({
@@ -127,12 +127,16 @@ function steps(
         faults,
       }),
     ],
+    debit: [
+      4,
+      fc.record({ ...base, do: fc.constant('debit'), of: subject, back, used: fc.constantFrom(1, 2, 3), faults }),
+    ],
     release: [5, fc.record({ ...base, do: fc.constant('release'), of: subject, back, faults })],
   }
   const kinds: { [Kind in Exclude<Step['do'], keyof typeof ends>]: [number, fc.Arbitrary<unknown>] } = {
     take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, costs, reserve, faults })],
     takeAll: [
-      3,
+      holding ? 9 : 3,
       fc.record({
         ...base,
         do: fc.constant('takeAll'),
@@ -140,6 +144,7 @@ function steps(
         cost,
         costs,
         reserve,
+        caller: holding ? fc.constantFrom(undefined, undefined, 0, 1, 2) : fc.constant(undefined),
         faults,
       }),
     ],

@@ -1,7 +1,9 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Decision } from '../../limiter/decision'
 import { LibraryReservations } from '../../limiter/library-reservations'
+import type { Meter } from '../../limiter/meter'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
+import type { UsedUnits } from '../../limiter/reported-units'
 import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
 import type { Slot } from '../../limiter/slot'
@@ -28,6 +30,7 @@ export async function decideHolding(
   limiter: RateLimiter,
   charges: readonly Charge[],
   forMs: number | undefined,
+  caller?: string,
 ): Promise<Held> {
   const [charge, another] = charges as [Charge, Charge?]
   if (forMs === undefined && !another) {
@@ -35,7 +38,8 @@ export async function decideHolding(
     return { decision: slot, token: slot.reservation, slot, by: limiter }
   }
   const settled = forMs === undefined ? () => false : isSettled
-  const { reservation, ...decision } = await reserve(limiter, charges, forMs ?? 0, settled)
+  const { reservation, ...told } = await reserve(limiter, charges, forMs ?? 0, settled, {}, caller)
+  const decision = forMs !== undefined && reservation !== undefined ? { ...told, chargedAt: null } : told
   return { decision, token: reservation, slot: undefined, by: limiter }
 }
 
@@ -53,6 +57,25 @@ export async function end(
 ): Promise<boolean> {
   if (slot && by === limiter && used === undefined) return slot.release()
   return token === undefined ? false : settle(limiter, parseReservation(token, own), () => used)
+}
+
+/** A meter of what is reserved. @param decide decides what it takes beyond that. */
+export function meterOn(
+  limiter: RateLimiter,
+  own: readonly CompiledPolicy[],
+  token: string,
+  decide: (charges: readonly Charge[]) => Promise<Decision>,
+): Meter {
+  const { loop } = limiter
+  return new LibraryReservations({ loop, decide, endHere: () => false }, own).meter(token)
+}
+
+/** So many units of each cost that is reserved; `undefined` where none is. */
+export function unitsOfEach(token: string, units: number): UsedUnits | undefined {
+  const names = new Set(parseReservation(token).flatMap(({ entries }) => entries.map(({ policy }) => policy.costName)))
+  const costs = [...names].flatMap((name) => (name === undefined ? [] : [[name, units]]))
+  if (names.size === 0) return undefined
+  return { ...(names.has(undefined) && { cost: units }), costs: Object.fromEntries(costs) }
 }
 
 /** The ids under which the store knows what is held, by subject. */

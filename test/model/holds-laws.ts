@@ -1,5 +1,6 @@
-import { CLOCKS_DIFFER_MS } from '../../limiter/algorithms/holds'
+import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from '../../limiter/algorithms/holds'
 import type { ConcurrencyInput } from '../../limiter/policies/policy'
+import { RESERVATIONS } from '../../limiter/reservations'
 import { REFUND_MARK } from '../../limiter/stores/store'
 import { idOf } from './holding'
 import type { Breach, Law } from './laws'
@@ -20,6 +21,8 @@ interface Holding {
   readonly owner: Request
   readonly from: number
   readonly seq: number
+  /** Whose write removed it, and when by that one's clock. */
+  ended?: { readonly by: Request | undefined; readonly at: number }
   /** When its time is over, by the clock of the instance that stored it. */
   until: number
   to: number
@@ -34,6 +37,7 @@ export function holdsLaws(chronicle: Chronicle): Breach[] {
   const all = follow(chronicle, breach)
   for (const request of requests) {
     slotOfEach(request, all, breach)
+    toldWhatEnded(chronicle, request, all, breach)
     if (!chronicle.scenario.steps.some((step) => step.do === 'clock')) deniedFor(chronicle, request, all, breach)
   }
   localSlots(chronicle, breach)
@@ -51,6 +55,7 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
       decisions.some(({ decision }) => decision.degraded) ? [instance] : [],
     ),
   )
+  const sharedUnits = new SharedUnits()
   for (const entry of chronicle.entries) {
     const { call, at, outcome } = entry
     if (outcome !== 'applied' || call.kind === 'read') continue
@@ -78,6 +83,7 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
           if (!one) breach('a settlement counts once', at, `what ${who(request)} ended of ${call.key} was ended before`)
           else {
             one.to = at
+            one.ended = { by: request, at: now }
             const isOver = one.until + CLOCKS_DIFFER_MS <= now
             if (!isOver && !mayEnd(entry, one))
               breach('a hold is ended by nobody else', at, `${who(request)} ended what ${who(one.owner)} holds`)
@@ -91,11 +97,71 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
       isSettlement(request) &&
       changesUnits(entry) &&
       !aloneBy.has(call.instance) &&
-      !removed.has(idOf(request!.ends!.held.token!))
+      !(callerOf(request!) === call.key && removed.has(idOf(request!.ends!.held.token!))) &&
+      !(callerOf(request!) !== call.key && sharedUnits.follow(entry, all))
     )
       breach('a settlement counts once', at, `${who(request)} changed units of ${call.key} beside no reservation`)
   }
   return all
+}
+
+/** Corrections of units of subjects that do not hold the reservation. */
+class SharedUnits {
+  private readonly debts = new Set<string>()
+  private readonly givenBack = new Set<string>()
+
+  /**
+   * Whether a settlement may write so: a debt while its process does not know of the reservation's end; and what is
+   * given back once, after it ended the reservation, or of debts that it has charged. A copy of a debt may count again
+   * once the subject was reset.
+   */
+  follow({ copy, call: { key, request, write, instance } }: Entry, all: readonly Holding[]): boolean {
+    const { ends } = request!
+    const debt = `${instance.epoch} ${key} ${idOf(ends!.held.token!)}`
+    const isBack = write!.parts.some(
+      ({ prefix, write: { assignments } }) => prefix === RESERVATIONS.prefix && assignments.length === 0,
+    )
+    if (!isBack) {
+      this.debts.add(debt)
+      const isKnown = (by: Request | undefined) => by?.instance === instance && by.ended === true
+      if (copy) return true
+      return !all.some(({ owner, prefix, ended }) => isOfUnits(prefix) && owner === ends!.request && isKnown(ended?.by))
+    }
+    const hasEnded = all.some(
+      ({ owner, prefix, ended }) => isOfUnits(prefix) && owner === ends!.request && ended?.by === request,
+    )
+    const back = `${request!.position} ${key}`
+    const isFirst = !this.givenBack.has(back)
+    this.givenBack.add(back)
+    return isFirst && (hasEnded || this.debts.has(debt))
+  }
+}
+
+const isOfUnits = (prefix: string): boolean => prefix === RESERVATIONS.prefix
+
+/** The subject that holds what a settlement ends. */
+const callerOf = ({ ends }: Request): string | undefined => ends!.request.caller ?? ends!.request.keys[0]
+
+/** A settlement or a release says true only where it ended something whose time was not over long ago. */
+function toldWhatEnded({ start }: Chronicle, request: Request, all: readonly Holding[], breach: Report): void {
+  const { ended, ends, startedAt, errors, calls } = request
+  if (ended === undefined || errors.length > 0 || ends!.held.token === undefined) return
+  const held = all.filter(({ owner }) => owner === ends!.request)
+  // a debt frees the slot of its subject before it is known who ends the reservation
+  const counting =
+    held.some(({ prefix }) => isOfUnits(prefix)) && !ended ? held.filter(({ prefix }) => isOfUnits(prefix)) : held
+  const own = counting.filter((one) => one.ended?.by === request)
+  const isTrue = own.some(({ prefix, until, ended }) => {
+    const keptMs = isOfUnits(prefix) ? LONGEST_KEPT_MS : 0
+    return until + keptMs + CLOCKS_DIFFER_MS > ended!.at
+  })
+  const isCalm = calls.every(({ fate }) => fate === 'ok')
+  if (ended ? !isTrue : isTrue && isCalm)
+    breach(
+      'a settlement counts once',
+      startedAt + start,
+      `${who(request)} said ${ended}, and ended ${own.length} holds`,
+    )
 }
 
 const who = (request: Request | undefined): string => `step ${request?.position} (${request?.step.do})`

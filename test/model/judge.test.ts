@@ -3,6 +3,7 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { withNumbers } from '../../limiter/policies/variants'
 import type { Charge, RateLimiterOptions } from '../../limiter/rate-limiter'
+import { RESERVATIONS } from '../../limiter/reservations'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
 import { costsScenarios, holdingScenarios, type LeftOut, looserScenarios } from './generate'
@@ -190,6 +191,48 @@ const costsThat = (change: (charge: Charge) => Charge): (() => SimulationOptions
 const isEnd = ({ parts }: ItemWrite): boolean =>
   parts.some(({ write: { assignments } }) => assignments.some((one) => 'remove' in one && one.field.length === 25))
 
+/** Whether a write gives units back to a subject that does not hold the reservation. */
+const givesBackShared = ({ parts }: ItemWrite): boolean =>
+  parts.some(({ prefix, write: { assignments } }) => prefix === RESERVATIONS.prefix && assignments.length === 0)
+
+/** Mistakes with reservations of several subjects. */
+const MISTAKES_OF_SHARED: readonly [string, Law, () => SimulationOptions][] = [
+  [
+    'a debt is not charged',
+    'settled as if known at the beginning',
+    libraryThat(() => ({ chargeLate: () => undefined })),
+  ],
+  [
+    'units are given back twice to a subject that does not hold the reservation',
+    'settled as if known at the beginning',
+    storeThat(async (store, key, write) => {
+      const outcome = await store.write(key, write)
+      if (givesBackShared(write) && outcome.kind === 'applied') {
+        const { whileMarks: _, ...again } = withoutGuards(write)
+        await store.write(key, { ...again, id: newId(write) })
+      }
+      return outcome
+    }),
+  ],
+  [
+    'units are given back to a subject that does not hold the reservation, and never told',
+    'a settlement counts once',
+    storeThat(async (store, key, write) => {
+      const outcome = await store.write(key, write)
+      return givesBackShared(write) && outcome.kind === 'applied' && write.id.value % 2 === 0
+        ? { kind: 'refused', item: await store.read(key) }
+        : outcome
+    }),
+  ],
+  [
+    'a settlement says true, and the reservation stands',
+    'a settlement counts once',
+    storeThat(async (store, key, write) =>
+      isEnd(write) ? { kind: 'already-applied', item: await store.read(key) } : store.write(key, write),
+    ),
+  ],
+]
+
 /** Mistakes with what requests hold. */
 const MISTAKES_OF_HOLDS: readonly [string, Law, () => SimulationOptions][] = [
   [
@@ -238,6 +281,12 @@ const MISTAKES_OF_HOLDS: readonly [string, Law, () => SimulationOptions][] = [
 ]
 
 describe('the judge reports the broken law if', () => {
+  it.each(MISTAKES_OF_SHARED)('%s', async (_, law, simulation) => {
+    const arbitrary = holdingScenarios({ steps: LITTLE_ELSE.steps!.filter((step) => step !== 'takeAll') })
+    const running = runScenarios(300, { seed: 6, simulation, only: law, endOnFailure: true, arbitrary })
+    await expect(running).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+  })
+
   it.each(MISTAKES_OF_HOLDS)('%s', async (_, law, simulation) => {
     const arbitrary = holdingScenarios(LITTLE_ELSE)
     const running = runScenarios(300, { seed: 6, simulation, only: law, endOnFailure: true, arbitrary })

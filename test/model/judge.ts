@@ -124,7 +124,7 @@ class StrictJudge {
     if (outcome !== 'applied') return
     const { request, key } = call
     if (call.kind === 'delete') this.followReset(entry)
-    else if (request && !changesNothing(entry)) this.followWrite(entry, request, key)
+    else if (request && !isHolderAlone(request, key) && !changesNothing(entry)) this.followWrite(entry, request, key)
   }
 
   private followWrite(entry: Entry, request: Request, key: string): void {
@@ -158,7 +158,9 @@ class StrictJudge {
     else if (again) this.followCopy(entry, again)
     else if (step.do === 'refund') {
       if (givesBack(entry)) this.followRefund(entry, before, request.refundOptions?.chargedAt ?? undefined)
-    } else if (burst && !onesOwn) this.followBurst(entry, request, before.length)
+    } else if (step.do === 'takeAll' && before.length === 0 && givesBack(entry) && this.wasReset(key, -1, entry.seq))
+      this.blur(key, entry.seq) // of a denied request, whose charge is wiped
+    else if (burst && !onesOwn) this.followBurst(entry, request, before.length)
     else if (burst || before.length === 0) this.followCharge(entry, request)
     else if (this.isOverwritten(before[0]!, entry.seq))
       this.blur(key, entry.seq) // and counts twice, as documented
@@ -768,6 +770,9 @@ const changesUnits = ({ call: { write, request } }: Entry): boolean =>
 
 /** What reserves units is held, and so takes something even where it takes nothing of any policy. */
 const isReserved = ({ step }: Request): boolean => 'reserve' in step && step.reserve !== undefined
+
+/** Whether a subject only holds what the request reserves of others. */
+const isHolderAlone = ({ caller, keys }: Request, key: string): boolean => caller === key && !keys.includes(key)
 
 /** Whether a write only changes a mark. */
 const changesNothing = ({ call: { write } }: Entry): boolean =>

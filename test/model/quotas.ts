@@ -74,6 +74,15 @@ export interface Quota {
   /** What is left of a denial, where that is written down. */
   deny?(tally: Tally, numbers: Numbers, units: number, now: number): Tally
   delayMs?(tally: Tally, now: number): number
+  /** Units that are charged where they belong, whatever came after; where absent, they are charged as others are. */
+  chargeAt?(tally: Tally, units: number, at: number): Tally
+  /**
+   * Whether a charge, and what comes back of it or is owed yet, count in full where they were made: no window that they
+   * belong to has ended.
+   *
+   * @param tally just after the charge.
+   */
+  isOpen?(tally: Tally, chargedAt: number, now: number): boolean
   /** The most units that are allowed in any interval of so many milliseconds. */
   mostWithin(numbers: Numbers, ms: number): number
 }
@@ -121,6 +130,7 @@ function counted(
     },
     remaining: (tally, { limit }, now) => Math.max(0, limit - used(tally, now)),
     isWhole: (tally, _numbers, now) => used(tally, now) === 0,
+    isOpen: (_tally, chargedAt, now) => placeOf(chargedAt) === placeOf(now),
     refund(tally, _numbers, units, now, chargedAt, least) {
       // From the newest place, or from an older one if the writer has not seen the newer.
       const last = chargedAt === undefined ? Math.max(placeOf(now), tally.newest) : placeOf(chargedAt)
@@ -132,6 +142,13 @@ function counted(
     mostWithin: ({ limit }, ms) => limit * windowsIn(ms),
   }
 }
+
+const chargeIn =
+  (placeOf: (at: number) => number) =>
+  (tally: Tally, units: number, at: number): Tally => ({
+    ...tally,
+    charged: [...tally.charged, { place: placeOf(at), units }],
+  })
 
 const slots = (windowMs: number) => (ms: number) => Math.floor(ms / windowMs) + 2
 
@@ -188,6 +205,7 @@ function anchoredWindow(windowMs: number): Quota {
       isOpen(tally, now)
         ? { ...tally, charged: [...tally.charged, { place: now, units }] }
         : { charged: [{ place: now, units }], newest: now, openedAt: now },
+    isOpen: ({ openedAt }, _chargedAt, now) => openedAt !== undefined && openedAt > now - windowMs,
     refund({ openedAt, charged }, _numbers, units, now, chargedAt = now, least = 0) {
       const inside = openedAt !== undefined && openedAt <= chargedAt && chargedAt < openedAt + windowMs
       return fromTo(inside ? least : 0, inside ? units : 0).map((back) => {
@@ -216,7 +234,11 @@ function slidingBuckets(windowMs: number, buckets: number): Quota {
     const current = Math.max(placeOf(now), newest)
     return sum(charged.filter(({ place }) => place > current - buckets))
   }
-  return counted(placeOf, used, slots(windowMs))
+  return {
+    ...counted(placeOf, used, slots(windowMs)),
+    chargeAt: chargeIn(placeOf),
+    isOpen: (_tally, chargedAt, now) => placeOf(chargedAt) > placeOf(now) - buckets,
+  }
 }
 
 function slidingLog(windowMs: number): Quota {
@@ -224,11 +246,12 @@ function slidingLog(windowMs: number): Quota {
     const at = Math.max(now, newest)
     return sum(charged.filter(({ place }) => place > at - windowMs))
   }
-  return counted(
-    (at) => at,
-    used,
-    (ms) => Math.floor(ms / windowMs) + 1,
-  )
+  const placeOf = (at: number) => at
+  return {
+    ...counted(placeOf, used, (ms) => Math.floor(ms / windowMs) + 1),
+    chargeAt: chargeIn(placeOf),
+    isOpen: (_tally, chargedAt, now) => chargedAt > now - windowMs,
+  }
 }
 
 const emissionUs = (limit: number, windowMs: number) => Math.ceil((windowMs * 1000) / limit)
@@ -292,6 +315,7 @@ function intervalBucket(windowMs: number): Quota {
     }),
     remaining: (tally, numbers, now) => numbers.burst - missingAt(tally, numbers, now),
     isWhole: (tally, numbers, now) => missingAt(tally, numbers, now) === 0,
+    isOpen: (_tally, chargedAt, now) => Math.floor(chargedAt / windowMs) === Math.floor(now / windowMs),
     refund(tally, _numbers, units, now, chargedAt, least) {
       const isOver =
         chargedAt !== undefined && Math.floor(chargedAt / windowMs) < Math.max(tally.newest, Math.floor(now / windowMs))

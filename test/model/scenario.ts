@@ -33,16 +33,24 @@ type Named = { readonly costs?: Readonly<Record<string, number>> }
 /** For how many milliseconds units are reserved that are settled later. */
 type Reserving = { readonly reserve?: number }
 
+/** The subject that a reservation is stored with. @default the first of the request */
+type StoredWith = { readonly caller?: number }
+
 type Action =
   /** @param times so many simultaneous requests, which may be coalesced. */
   | ({ readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number } & Named & Reserving)
-  | ({ readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number } & Named & Reserving)
+  | ({ readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number } & Named & Reserving & StoredWith)
   | ({ readonly do: 'peek'; readonly of: number; readonly cost: number } & Named)
   /**
    * Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`.
    */
   | { readonly do: 'refund'; readonly of: number; readonly back: number; readonly withTime: boolean }
-  /** Settles one of the latest requests of a subject that hold something, whichever instance admitted it. */
+  /** Debits one of the latest requests of a subject that reserve something, by a meter of this instance. */
+  | { readonly do: 'debit'; readonly of: number; readonly back: number; readonly used: number }
+  /**
+   * Settles one of the latest requests of a subject that hold something, whichever instance admitted it: to so many
+   * units, or to what the instance's meter has debited where it has one.
+   */
   | { readonly do: 'settle'; readonly of: number; readonly back: number; readonly used: number }
   /** Frees the slot of one of them; what it reserved stays charged. */
   | { readonly do: 'release'; readonly of: number; readonly back: number }

@@ -2,6 +2,7 @@ import { type AnyPolicyInput, type Clock, type Decision, type PolicyInput, Store
 import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
 import type { Mistake } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
+import type { Meter } from '../../limiter/meter'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
 import { toUpdate } from '../../limiter/stores/expressions'
@@ -15,7 +16,7 @@ import {
   type WriteOutcome,
 } from '../../limiter/stores/store'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
-import { decideHolding, end, type Held } from './holding'
+import { decideHolding, end, type Held, meterOn, unitsOfEach } from './holding'
 import type { CallFault, Scenario, Step } from './scenario'
 import { VirtualTime } from './virtual-time'
 
@@ -69,6 +70,14 @@ export interface Request {
   ends?: { readonly request: Request; readonly held: Held }
   /** Of a settlement or a release: whether it ended anything. */
   ended?: boolean
+  /** Of a settlement: what the request used in the end. */
+  used?: number
+  /** Of what a meter takes: whose reservation it is beyond. */
+  debits?: Request
+  /** The subject that the reservation is stored with, where it is not the first of `keys`. */
+  caller?: string
+  /** The names of the policies that are asked. @default all */
+  asked?: ReadonlySet<string>
   /** The policy on running requests, as the instance had it. */
   readonly running: AnyPolicyInput | undefined
   /** Of policies that count requests. */
@@ -87,8 +96,13 @@ export interface Request {
 /**
  * What a request takes of a policy: 1 unit of a cost that it does not name, unless it takes none of requests either.
  */
-export const takenBy = ({ units, costs }: Pick<Request, 'units' | 'costs'>, { cost }: PolicyInput): number =>
-  cost === undefined ? units : (costs?.[cost] ?? Math.min(units, 1))
+export const takenBy = (
+  { units, costs, asked }: Pick<Request, 'units' | 'costs' | 'asked'>,
+  { name, cost }: PolicyInput,
+): number => {
+  if (asked && !asked.has(name)) return 0
+  return cost === undefined ? units : (costs?.[cost] ?? Math.min(units, 1))
+}
 
 /** Whether a request takes nothing of any policy, and no slot. */
 export const isLook = (request: Request): boolean =>
@@ -134,6 +148,8 @@ export interface Instance {
   frozenUntil: number
   dead: boolean
   request: Request | undefined
+  /** Of reservations, by what holds them, and what they have debited. */
+  readonly meters: Map<Held, { readonly meter: Meter; used: number }>
   busy: Promise<unknown>
 }
 
@@ -261,6 +277,7 @@ export class Simulation {
       frozenUntil: -Infinity,
       dead: false,
       request: undefined,
+      meters: new Map(),
       busy: Promise.resolve(),
     }
     const clock: Clock = () => Math.floor(this.time.now) + instance.skewMs
@@ -372,7 +389,8 @@ export class Simulation {
       calls: [],
     }
     if (step.do === 'refund' && !this.findRefund(request)) return
-    if ((step.do === 'settle' || step.do === 'release') && !this.findHeld(request, step)) return
+    if ((step.do === 'settle' || step.do === 'release' || step.do === 'debit') && !this.findHeld(request, step)) return
+    if (step.do === 'takeAll' && step.caller !== undefined) request.caller = this.keyOf(step.caller)
     this.requests.push(request)
     instance.request = request
     instance.fates.splice(0, Infinity, ...(step.faults ?? []))
@@ -387,7 +405,7 @@ export class Simulation {
     }
     const decide = async (charges: readonly Charge[], forMs: number | undefined) => {
       if (forMs === undefined && !running) return limiter.decide(charges)
-      const held = await decideHolding(limiter as RateLimiter, charges, forMs)
+      const held = await decideHolding(limiter as RateLimiter, charges, forMs, request.caller)
       if (held.decision.allowed) request.held.push(held)
       return held.decision
     }
@@ -402,10 +420,16 @@ export class Simulation {
       case 'takeAll':
         await decide(keys.map(charge), step.reserve).then(answered, failed)
         break
+      case 'debit':
+        await this.debit(request, compiled, step.used).catch(failed)
+        break
       case 'settle':
       case 'release': {
-        const used = step.do === 'settle' ? step.used : undefined
-        await end(limiter as RateLimiter, compiled, request.ends!.held, used).then((ended) => {
+        const { held } = request.ends!
+        const metered = step.do === 'settle' ? instance.meters.get(held) : undefined
+        if (step.do === 'settle') request.used = metered?.used ?? step.used
+        const ending = metered ? metered.meter.settle() : end(limiter as RateLimiter, compiled, held, request.used)
+        await ending.then((ended) => {
           request.ended = ended
         }, failed)
         break
@@ -437,16 +461,61 @@ export class Simulation {
     instance.request = undefined
   }
 
+  /** Each call that a meter makes is a request of its own. */
+  private async debit(request: Request, own: readonly CompiledPolicy[], used: number): Promise<void> {
+    const { instance, ends, policies: counted } = request
+    const { held, request: reserving } = ends!
+    const limiter = instance.limiter as RateLimiter
+    const decide = async (charges: readonly Charge[]): Promise<Decision> => {
+      const { cost, costs, policies } = charges[0]!
+      const debit = instance.request!
+      const part: Request = {
+        ...debit,
+        policies: counted, // which the meter was begun with
+        step: { ...debit.step, do: charges.length > 1 ? 'takeAll' : 'take', cost } as unknown as Step,
+        keys: charges.map(({ key }) => key),
+        startedAt: this.time.sinceStart,
+        startSeq: this.entries.length,
+        decisions: [],
+        ends: undefined,
+        debits: reserving,
+        errors: [],
+        units: cost,
+        costs,
+        asked: new Set(policies.map(({ name }) => name)),
+        calls: [],
+      }
+      this.requests.push(part)
+      instance.request = part
+      const decision = await limiter.decide(charges)
+      part.decisions.push({ decision, seq: this.entries.length, endedAt: this.time.sinceStart })
+      part.endedAt = this.time.sinceStart
+      part.endSeq = this.entries.length
+      this.say(told(part), part.startedAt)
+      instance.request = debit
+      return decision
+    }
+    const metered = instance.meters.get(held) ?? { meter: meterOn(limiter, own, held.token!, decide), used: 0 }
+    instance.meters.set(held, metered)
+    metered.used += used
+    await metered.meter.debit(unitsOfEach(held.token!, used)!)
+  }
+
   /** Only what was really taken is given back, and that once. */
   private findRefund(request: Request): boolean {
     const { step, keys } = request
     if (step.do !== 'refund') return false
+    const { withTime } = step
     // The old release looks in the store for what it admitted by itself.
     const isAdmitted = ({ decision }: Request['decisions'][number]) =>
       decision.allowed && !(decision.degraded && request.instance.old)
     const takes = this.requests.filter(
-      ({ step, keys: [key], decisions }) =>
-        step.do === 'take' && step.reserve === undefined && key === keys[0] && decisions.some(isAdmitted),
+      ({ step, keys: [key], decisions, debits }) =>
+        step.do === 'take' &&
+        !debits &&
+        (step.reserve === undefined || withTime) &&
+        key === keys[0] &&
+        decisions.some(isAdmitted),
     )
     const refunded = new Set(this.requests.map(({ refunds }) => refunds))
     const take = takes.filter((one) => !refunded.has(one)).at(-1 - step.back)
@@ -465,8 +534,11 @@ export class Simulation {
     const holding = this.requests.filter(({ keys, held }) => keys.includes(request.keys[0]!) && held.length > 0)
     const found = holding.at(-1 - back)
     if (!found) return false
-    request.ends = { request: found, held: found.held[0]! }
+    const [held] = found.held as [Held]
+    if (request.step.do === 'debit' && (held.token === undefined || !unitsOfEach(held.token, 0))) return false
+    request.ends = { request: found, held }
     request.keys = found.keys
+    request.caller = found.caller
     return true
   }
 
@@ -510,10 +582,9 @@ export class Simulation {
     const { meets, next } = this.options
     const planned = meets?.call === this.calls ? meets.fate : (instance.fates.shift() ?? 'ok')
     const fate = away ? 'unreachable' : planned
-    const now = instance.request?.keys.includes(key) || instance.request?.step.do === 'close'
-    const request = now
-      ? instance.request
-      : this.requests.findLast((one) => one.instance === instance && one.keys.includes(key))
+    const isOf = (one: Request) => one.step.do !== 'debit' && (one.keys.includes(key) || one.caller === key)
+    const now = instance.request && (isOf(instance.request) || instance.request.step.do === 'close')
+    const request = now ? instance.request : this.requests.findLast((one) => one.instance === instance && isOf(one))
     const call: Call = { kind, key, instance, request, fate, sentAt: time.sinceStart, write }
     const [there, back] = [2, 2]
     this.calls++
@@ -599,6 +670,7 @@ function told({
   refundOptions: { chargedAt } = {},
   ends,
   ended,
+  used: settledTo,
 }: Request): string {
   const who = `instance ${instance.place}${instance.old ? ' (old)' : ''}`
   const outcomes = decisions.map(({ decision: { allowed, degraded, policies, retryAfterMs } }) => {
@@ -615,6 +687,7 @@ function told({
     peek: 'peeks at',
     refund: 'gives back',
     reset: 'resets',
+    debit: 'debits',
     settle: 'settles',
     release: 'releases',
     close: 'closes',
@@ -622,7 +695,7 @@ function told({
   const hits = step.faults ? ` (its calls meet: ${step.faults.join(', ')})` : ''
   const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
   if (ends) {
-    const used = step.do === 'settle' ? ` to ${step.used}` : ''
+    const used = 'used' in step ? ` ${step.do === 'settle' ? 'to' : 'by'} ${settledTo ?? step.used}` : ''
     return `${who} ${what} step ${ends.request.position}${used} of ${keys.join(', ')}${hits}: ${told}`
   }
   return `${who} ${what} ${step.do === 'reset' ? '' : `${units}${costs ? ` and ${JSON.stringify(costs)}` : ''} `}of ${keys.join(', ')}${at}${hits}: ${told}`
