@@ -80,9 +80,11 @@ export interface Quota {
    * Whether a charge, and what comes back of it or is owed yet, count in full where they were made: no window that they
    * belong to has ended.
    *
-   * @param tally just after the charge.
+   * @param tally just after the charge, without what came to be owed.
    */
   isOpen?(tally: Tally, chargedAt: number, now: number): boolean
+  /** Whether time has given back a part of what is given back later. */
+  readonly fades?: boolean
   /** The most units that are allowed in any interval of so many milliseconds. */
   mostWithin(numbers: Numbers, ms: number): number
 }
@@ -281,6 +283,9 @@ function pace(windowMs: number, queue: boolean, maxDelayMs: number): Quota {
       return units
     },
     isWhole: (tally, _numbers, now) => starts(tally, now)[1] === now * 1000,
+    // no time has passed in vain
+    isOpen: ({ whole }, _chargedAt, now) => whole !== undefined && whole[0] >= now * 1000,
+    fades: true,
     refund(tally, numbers, units, now, chargedAt = now, least = 0) {
       const [early, late] = starts(tally, now)
       const gone = Math.max(0, now - chargedAt) * 1000 // has come back with time

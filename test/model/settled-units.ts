@@ -80,7 +80,7 @@ class SettledSubject {
           continue
         }
         const prefixes = chargedBy(entry)
-        if (prefixes.size === 0) continue
+        if (prefixes.size === 0 && !isReserving(entry)) continue
         if (this.charges.some((one) => one.request === request)) break // counts twice, as documented
         if (this.isOlderThanReset(entry)) break
         found.push(...this.atCharge(entry, request))
@@ -149,13 +149,17 @@ class SettledSubject {
   /** The state with what each request used in the end, and whether it is what is stored, to the unit. */
   private asKnown(quota: Quota, i: number, entry: Entry, request: Request): { tally: Tally; isExact: boolean } {
     let tally = NOTHING
+    let withoutDebts = NOTHING
     let isExact = this.wiped.every((one) => this.settlementsOf(one).length === 0)
     for (const charge of this.charges) {
       const policy = charge.request.policies[i]!
       const units = this.unitsOf(charge, policy, i)
       if (units.owed === 0 && !charge.prefixes.has(charge.request.prefixes[i]!)) continue
-      tally = withUnits(tally, charge, quota, quota.numbersOf(policy), units)
-      isExact &&= this.isExact(charge, tally, quota, entry, request)
+      const numbers = quota.numbersOf(policy)
+      tally = withUnits(tally, charge, quota, numbers, units)
+      withoutDebts = withUnits(withoutDebts, charge, quota, numbers, { ...units, owed: 0 })
+      const fades = quota.fades && (units.reserved < takenBy(charge.request, policy) || this.isSettledTwice(charge))
+      isExact &&= !fades && this.isExact(charge, withoutDebts, quota, entry, request)
     }
     return { tally, isExact }
   }
@@ -179,6 +183,11 @@ class SettledSubject {
 
   private settlementsOf(request: Request): readonly Request[] {
     return this.chronicle.requests.filter(({ step, ends }) => step.do === 'settle' && ends!.request === request)
+  }
+
+  /** Then what one of them has charged is given back. */
+  private isSettledTwice({ request }: Charge): boolean {
+    return this.settlementsOf(request).length > 1
   }
 
   /** Whether a charge stays as it was, or was corrected without a fault while all that is concerned still counted. */
@@ -244,6 +253,11 @@ const chargedBy = ({ call: { request, write } }: Entry): ReadonlySet<string> => 
   )
   return new Set(charged.map(({ prefix }) => prefix))
 }
+
+/** Whether a write reserves units, even if none are charged yet. */
+const isReserving = ({ call: { request, write } }: Entry): boolean =>
+  (request!.step.do === 'take' || request!.step.do === 'takeAll') &&
+  assignmentsOf(write, RESERVATIONS.prefix).some((one) => 'set' in one || 'setIfAbsent' in one)
 
 /** Whether a write ends the reservation that its request settles. */
 function isEnd({ call: { request, write } }: Entry): boolean {

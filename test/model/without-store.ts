@@ -5,11 +5,15 @@ import { type Chronicle, type Instance, type Request, takenBy } from './simulati
 
 /** An item that is throttled is not asked again for so long. */
 const COOLING_MS = 100
+/** How far a scenario sets a clock back at most. */
+const MAX_SET_BACK_MS = 6000
 
-export function degradedOnes({ requests }: Chronicle): Breach[] {
+export function degradedOnes({ requests, scenario }: Chronicle): Breach[] {
+  // by an instance's own clock, which lasts longer where that is set back
+  const setBackMs = scenario.steps.some((step) => step.do === 'clock') ? MAX_SET_BACK_MS : 0
   return requests.flatMap(({ decisions, instance, startedAt, position, circuitOpen }) =>
     decisions.flatMap(({ decision, endedAt }): Breach[] => {
-      const excused = circuitOpen || instance.failedAt >= startedAt - COOLING_MS
+      const excused = circuitOpen || instance.failedAt >= startedAt - COOLING_MS - setBackMs
       return decision.degraded && !excused
         ? [
             {
