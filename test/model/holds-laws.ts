@@ -107,22 +107,18 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
 
 /** Corrections of units of subjects that do not hold the reservation. */
 class SharedUnits {
-  private readonly debts = new Set<string>()
   private readonly givenBack = new Set<string>()
 
   /**
    * Whether a settlement may write so: a debt while its process does not know of the reservation's end; and what is
-   * given back once, after it ended the reservation, or of debts that it has charged. A copy of a debt may count again
-   * once the subject was reset.
+   * given back once, after it ended the reservation. A copy of a debt may count again once the subject was reset.
    */
   follow({ copy, call: { key, request, write, instance } }: Entry, all: readonly Holding[]): boolean {
     const { ends } = request!
-    const debt = `${instance.epoch} ${key} ${idOf(ends!.held.token!)}`
     const isBack = write!.parts.some(
       ({ prefix, write: { assignments } }) => prefix === RESERVATIONS.prefix && assignments.length === 0,
     )
     if (!isBack) {
-      this.debts.add(debt)
       const isKnown = (by: Request | undefined) => by?.instance === instance && by.ended === true
       if (copy) return true
       return !all.some(({ owner, prefix, ended }) => isOfUnits(prefix) && owner === ends!.request && isKnown(ended?.by))
@@ -133,7 +129,7 @@ class SharedUnits {
     const back = `${request!.position} ${key}`
     const isFirst = !this.givenBack.has(back)
     this.givenBack.add(back)
-    return isFirst && (hasEnded || this.debts.has(debt))
+    return isFirst && hasEnded
   }
 }
 

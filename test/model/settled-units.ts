@@ -198,6 +198,8 @@ class SettledSubject {
     const settlements = this.settlementsOf(request).filter(({ startSeq }) => startSeq <= entry.seq)
     if (isGivenBack || (debits.length > 0 && !debits.every(isCalm))) return false
     if (settlements.length === 0) return true
+    // each may have charged a debt to a subject that does not hold the reservation
+    if (settlements.length > 1 && this.key !== (request.caller ?? request.keys[0])) return false
     if (!settlements.every((one) => isCalm(one) && one.endSeq !== undefined && one.endSeq <= startSeq)) return false
     const { reserve = 0 } = request.step as { readonly reserve?: number }
     const endedAt = Math.max(...settlements.map((one) => Math.floor(start + one.endedAt!) + one.skewMs))
