@@ -12,7 +12,7 @@ import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { policiesByName } from './policies-by-name'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
-import { subjectKey } from './subject-key'
+import { NAMESPACE, subjectKey } from './subject-key'
 import type { ReserveOptions, TakeOptions } from './take-options'
 import { costNames } from './units'
 import { checkWaitOptions, WaitQueues } from './wait-for'
@@ -20,13 +20,6 @@ import { checkWaitOptions, WaitQueues } from './wait-for'
 const positiveMs = {
   schema: v.pipe(v.number(), v.minValue(1), v.maxValue(600_000)),
   wanted: 'milliseconds from 1 to 600000',
-  optional: true,
-} as const
-
-/** What may be a namespace. */
-export const NAMESPACE = {
-  schema: v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/)),
-  wanted: '1 to 64 letters, digits, ":", ".", "_" or "-"',
   optional: true,
 } as const
 

@@ -1,5 +1,13 @@
 import { createHmac, hash } from 'node:crypto'
+import * as v from 'valibot'
 import { SubjectError } from './errors'
+
+/** What may be a namespace. */
+export const NAMESPACE = {
+  schema: v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/)),
+  wanted: '1 to 64 letters, digits, ":", ".", "_" or "-"',
+  optional: true,
+} as const
 
 /** Half of a surrogate pair: UTF-8 writes all of these alike. */
 const UNPAIRED = /\p{Surrogate}/u

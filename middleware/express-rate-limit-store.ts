@@ -5,11 +5,12 @@
  */
 import * as v from 'valibot'
 import { MOST_UNITS } from '../limiter/algorithms/algorithm'
-import { createLimiter, NAMESPACE } from '../limiter/create-limiter'
+import { createLimiter } from '../limiter/create-limiter'
 import type { Standing } from '../limiter/decision'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import type { Limiter, LimiterOptions } from '../limiter/limiter'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import { NAMESPACE } from '../limiter/subject-key'
 
 /** Where the hits are counted. */
 export interface ExpressRateLimitStoreOptions extends Pick<LimiterOptions, 'store' | 'hmacKey' | 'deadlineMs'> {

@@ -138,7 +138,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         for (const shown of [['get', 'acme'], ['list']]) {
           const said = await Promise.all([reader, writer].map((one) => at.cli(one, 'clients', ...shown, '--json')))
           const [one, other] = said.map(withoutSignatures)
-          expect(one).toBe(other)
+          expect(one).toEqual(other)
         }
 
         await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4')
@@ -335,7 +335,8 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
 const withoutTime = (said: unknown): string => JSON.stringify(said).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '')
 
 /** The old release knows of no signing keys. */
-const withoutSignatures = (said: unknown): string => JSON.stringify(said).replaceAll(/,"signedBy":(?:"\w+"|null)/g, '')
+const withoutSignatures = (said: unknown): unknown =>
+  JSON.parse(JSON.stringify(said), (name, value) => (name === 'signedBy' ? undefined : value))
 
 /** Asks until an instance has heard of a change, for ten seconds at most; fails with its last answer. */
 async function until(authorizer: Authorizer, asked: Asked, heard: (answered: Answered) => boolean): Promise<void> {

@@ -36,7 +36,7 @@ describe('the command line on AWS’s own DynamoDB Local', () => {
 
   it('makes clients, rotates their keys, blocks, and tells how they stand', async () => {
     const { apiKey } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
-    expect(apiKey).toMatch(/^slc_/)
+    expect(apiKey).toMatch(/^slcs_/)
     const rotated = await at.json(['clients', 'rotate-key', 'acme'])
     expect(rotated.apiKey).not.toBe(apiKey)
     expect((await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'a flood'])).code).toBe(0)
