@@ -81,6 +81,7 @@ export class Pace {
     }
     this.turns = 0
     this.rivals.nextRound()
+    if (processes === 1 && !this.isRemote) return retryAfterMs
     const round = Math.max((processes - 1) * turns + 1, Math.floor((processes - 0.5) * turns))
     const perWindow = Math.max(1, Math.floor(fullMs(charge) / turnMs(charge)))
     const isNextWindow = round > perWindow && round < 1.5 * perWindow
