@@ -130,8 +130,8 @@ tiers:
   anonymous: { by: ip, policies: [{ name: per-minute, limit: 20, window: 1m }] }
   free:
     policies:
-      - { name: everybody, by: global, cost: tokens, limit: 400, window: 1m, algorithm: fixed-window, settle: 24h }
-      - { name: tokens, cost: tokens, limit: 60, window: 1m }
+      - { name: everybody, by: global, cost: tokens, limit: 24, window: 1m, algorithm: fixed-window, settle: 24h }
+      - { name: tokens, cost: tokens, limit: 12, window: 1m }
   pro: { policies: [{ name: all, by: global, limit: 100000, window: 1m, algorithm: fixed-window, settle: 24h }] }
 routes:
   "GET /things/{id}": { costs: { tokens: 7 } }
