@@ -1,11 +1,11 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Clock, systemClock } from '../limiter/clock'
 import type { UsedUnits } from '../limiter/reported-units'
 import { parseReservation } from '../limiter/reservation-token'
 import type { Reserved } from '../limiter/reservations'
 import { type SettlingLimiter, settle } from '../limiter/reserving'
 import { StoreCalls } from '../limiter/store-calls'
-import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
+import { DirectCalls } from '../limiter/stores/direct-calls'
+import { ItemStore } from '../limiter/stores/item-store'
 import type { StateStore } from '../limiter/stores/store'
 import { SubjectCache } from '../limiter/subject-cache'
 import { SubjectItems } from '../limiter/subject-items'
@@ -42,14 +42,9 @@ export class Settler {
   }
 }
 
-/** The part of the backend that needs an AWS client. */
-export function settlerFor({ name: tableName, endpoint }: SettlingTable): Settler {
-  const client = new DynamoDBClient({
-    endpoint,
-    maxAttempts: 1, // the settler tries again by itself
-    requestHandler: { connectionTimeout: 1000 },
-  })
-  return settlerIn(new DynamoDbStore({ client, tableName }))
+/** @throws ConfigError where the environment names no Region. */
+export function settlerFor({ name, endpoint }: SettlingTable): Settler {
+  return settlerIn(new ItemStore(new DirectCalls({ endpoint }), name))
 }
 
 /** A settler for a function that decides nothing itself. */

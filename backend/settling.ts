@@ -18,15 +18,15 @@ const LONGEST_MS = 10_000
 
 let settler: Settler | undefined
 
-/** Most functions settle nothing, and should not load an AWS client for it. */
-const loadSettler = () => require('./settler') as typeof import('./settler')
-
-/** One for all handlers of a function: they share its client. */
+/**
+ * One for all handlers of a function: they share its connections. Most functions settle nothing, and load nothing for
+ * it.
+ */
 const ofFunction = new Settlements({
   load: async () => {
     const table = settlingTable()
     if (!table) return undefined
-    settler ??= loadSettler().settlerFor(table)
+    settler ??= (await import('./settler.ts')).settlerFor(table)
     return settler
   },
 })

@@ -8,6 +8,7 @@ import { Sources } from '../lambda/identity/sources'
 import type { StateStore } from '../limiter'
 import type { Clock } from '../limiter/clock'
 import { RateLimiter } from '../limiter/rate-limiter'
+import { sdkCalls } from '../limiter/stores/sdk-calls'
 
 /** The default of the function, in milliseconds. */
 export const CONFIG_TTL_MS = 30_000
@@ -28,7 +29,14 @@ export function authorizerInstance({
   const log = (_level: string, message: string) => {
     throw new Error(`nothing should be logged, but "${message}" was`)
   }
-  const reading = { client, tableName: configTable, clock, log, ttlMs: CONFIG_TTL_MS, deadlineMs: 10_000 }
+  const reading = {
+    calls: sdkCalls(client),
+    tableName: configTable,
+    clock,
+    log,
+    ttlMs: CONFIG_TTL_MS,
+    deadlineMs: 10_000,
+  }
   const { subjectKeys, signingKeys } = new KeyRings(reading)
   return makeAuthorizer({
     limiter: new RateLimiter({ store, clock, deadlineMs: 60_000, onStoreError: 'throw' }),

@@ -1,7 +1,7 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { systemClock } from '../limiter/clock'
 import { RateLimiter } from '../limiter/rate-limiter'
-import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
+import type { ItemCalls } from '../limiter/stores/item-calls'
+import { ItemStore } from '../limiter/stores/item-store'
 import type { AuthorizerParts } from './authorizer-parts'
 import { Plans } from './charge-plans'
 import { Clients } from './config-table/clients'
@@ -27,22 +27,21 @@ export interface AssemblyOptions
     | 'ipv6Prefix'
     | 'authentication'
   > {
-  /** With `maxAttempts: 1`: the take loop retries by itself, within the deadline and without counting twice. */
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly telemetry: Telemetry
   readonly verifierOf: (settings: JwtSettings) => TokenVerifier
 }
 
 /** The parts that read the tables, which live as long as the process. */
 export function assembleParts(options: AssemblyOptions): AuthorizerParts & { readonly limiter: RateLimiter } {
-  const { client, stateTable, configTable, telemetry, verifierOf } = options
+  const { calls, stateTable, configTable, telemetry, verifierOf } = options
   const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, failureMode, ipv6Prefix, authentication } = options
   const { log, onEvent } = telemetry
-  const reading = { client, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
+  const reading = { calls, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
   const { subjectKeys, signingKeys } = new KeyRings(reading)
   return {
     limiter: new RateLimiter({
-      store: new DynamoDbStore({ client, tableName: stateTable }),
+      store: new ItemStore(calls, stateTable),
       deadlineMs,
       onStoreError: failureMode,
       onEvent,

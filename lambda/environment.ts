@@ -155,19 +155,5 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   return { ...others, upstreamCacheHeaders }
 }
 
-/**
- * How this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda
- * endpoint than the Region's own.
- */
-export const lambdaAccess = () => ({
-  region: process.env.AWS_REGION ?? '',
-  endpoint: process.env.AWS_ENDPOINT_URL_LAMBDA || process.env.AWS_ENDPOINT_URL || undefined,
-  credentials: {
-    accessKeyId: process.env.AWS_ACCESS_KEY_ID ?? '',
-    secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY ?? '',
-    sessionToken: process.env.AWS_SESSION_TOKEN,
-  },
-})
-
 /** The environment of this process. */
 export const config = (): Config => parseConfig(process.env)

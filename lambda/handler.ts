@@ -1,9 +1,8 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { systemClock } from '../limiter/clock'
+import { DirectCalls } from '../limiter/stores/direct-calls'
 import { assembleParts } from './assemble-parts'
 import { makeAuthorizer } from './authorize'
-import { config, lambdaAccess } from './environment'
+import { config } from './environment'
 import { lazyVerifiers } from './identity/load-verifier'
 import { makeTelemetry } from './telemetry/telemetry'
 import { loadUpstream } from './upstream/load-upstream'
@@ -20,20 +19,13 @@ const write = (line: string) => process.stdout.write(`${line}\n`)
 const counting = { flushMs, namespace: metricsNamespace, byApi: metricsByApi }
 const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, ...counting })
 
-const client = new DynamoDBClient({
-  endpoint,
-  maxAttempts: 1, // the take loop retries by itself, within the deadline and without counting twice
-  requestHandler: new NodeHttpHandler({ connectionTimeout: 1000, httpsAgent: { keepAlive: true, maxSockets: 50 } }),
-})
+const calls = new DirectCalls({ endpoint })
 
 const asking = { deadlineMs: upstreamDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
-  ...assembleParts({ ...settings, client, telemetry, verifierOf: lazyVerifiers(systemClock) }),
+  ...assembleParts({ ...settings, calls, telemetry, verifierOf: lazyVerifiers(systemClock) }),
   denials,
-  upstream:
-    upstream === undefined
-      ? undefined
-      : loadUpstream().lambdaUpstream({ ...asking, ...lambdaAccess(), functionName: upstream }),
+  upstream: upstream === undefined ? undefined : loadUpstream({ ...asking, functionName: upstream }),
 })

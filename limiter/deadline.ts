@@ -1,5 +1,5 @@
+import type { EndSignal } from './call-options'
 import { StoreUnavailableError } from './errors'
-import type { EndSignal } from './stores/store'
 
 /** The time that one decision may take, in real milliseconds; the limiter's own clock may be simulated. */
 export class Deadline {

@@ -19,5 +19,6 @@ export function missingPackage(who: string, names: readonly string[]): ConfigErr
 /** Whether an error says that this very package is not there, and not that something in it is broken. */
 export function isMissing(error: unknown, name: string): boolean {
   const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown }
-  return code === 'MODULE_NOT_FOUND' && String(message).startsWith(`Cannot find module '${name}'`)
+  const isFound = code !== 'MODULE_NOT_FOUND' && code !== 'ERR_MODULE_NOT_FOUND' // of require, and of import
+  return !isFound && /^Cannot find (?:module|package) '([^']*)'/.exec(String(message))?.[1] === name
 }

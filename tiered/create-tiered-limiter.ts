@@ -4,14 +4,12 @@ import { JwtVerifier } from '../lambda/identity/jwt-verifier'
 import { makeTelemetry } from '../lambda/telemetry/telemetry'
 import { systemClock } from '../limiter/clock'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
-import type { DynamoDbStoreOptions } from '../limiter/stores/dynamodb-store'
+import { type ConnectionOptions, connect } from '../limiter/stores/connection'
 import type { TieredLimiter } from './tiered-decision'
 import { tieredLimiter } from './tiered-limiter'
 
 /** The tables of a deployment, and what the authorizer's environment says beside them. */
-export interface TieredLimiterOptions {
-  /** With `maxAttempts: 1`: retries are the limiter's own, within its deadline and without counting twice. */
-  readonly client: DynamoDbStoreOptions['client']
+export interface TieredLimiterOptions extends ConnectionOptions {
   /** Name or ARN of the table with tiers, routes, settings and clients. */
   readonly configTable: string
   /** Name or ARN of the table with the counts. */
@@ -48,13 +46,13 @@ const integer = (least: number, most: number) =>
 const oneOf = <const Words extends readonly string[]>(words: Words) =>
   ({ schema: v.picklist(words), wanted: `one of ${words.join(', ')}`, optional: true }) as const
 
+const CHECKED_BY_CONNECT = { schema: v.any(), wanted: 'an option of DynamoDbStore', optional: true } as const
+
 const OPTIONS = {
-  client: {
-    schema: v.custom<TieredLimiterOptions['client']>(
-      (client) => typeof (client as { send?: unknown } | undefined)?.send === 'function',
-    ),
-    wanted: 'a DynamoDBClient',
-  },
+  region: CHECKED_BY_CONNECT,
+  endpoint: CHECKED_BY_CONNECT,
+  credentials: CHECKED_BY_CONNECT,
+  client: CHECKED_BY_CONNECT,
   configTable: TABLE,
   stateTable: TABLE,
   failureMode: oneOf(['local', 'allow', 'deny']),
@@ -76,11 +74,11 @@ const OPTIONS = {
  */
 export function createTieredLimiter(options: TieredLimiterOptions): TieredLimiter {
   checkOptions(options, OPTIONS)
-  const { client, configTable, stateTable, write = toStdout } = options
+  const { configTable, stateTable, write = toStdout } = options
   const { failureMode = 'local', authentication = 'config', deadlineMs = 300, ipv6Prefix = 56 } = options
   const verifier = new JwtVerifier({ clock: systemClock })
   const parts = assembleParts({
-    client,
+    calls: connect(options),
     configTable,
     stateTable,
     failureMode,

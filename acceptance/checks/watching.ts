@@ -10,28 +10,26 @@ const METRICS_WITHIN_MS = 5 * 60_000
 
 /** CloudWatch, by its query protocol. */
 async function cloudWatch({ clients, env }: Scene, parameters: Readonly<Record<string, string>>): Promise<string> {
-  const response = await signedCall(clients.tables, {
+  const { status, text } = await signedCall(clients.tables, {
     service: 'monitoring',
     endpoint: env.AWS_ENDPOINT_URL || undefined,
     headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
     body: new URLSearchParams({ Version: '2010-08-01', ...parameters }).toString(),
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`CloudWatch ${parameters.Action}: ${response.status} ${text.slice(0, 300)}`)
+  if (status !== 200) throw new Error(`CloudWatch ${parameters.Action}: ${status} ${text.slice(0, 300)}`)
   return text
 }
 
 async function logs<T>({ clients, env }: Scene, action: string, parameters: object): Promise<T> {
-  const response = await signedCall(clients.tables, {
+  const { status, text } = await signedCall(clients.tables, {
     service: 'logs',
     endpoint: env.AWS_ENDPOINT_URL || undefined,
     headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `Logs_20140328.${action}` },
     body: JSON.stringify(parameters),
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`CloudWatch Logs ${action}: ${response.status} ${text.slice(0, 300)}`)
+  if (status !== 200) throw new Error(`CloudWatch Logs ${action}: ${status} ${text.slice(0, 300)}`)
   return JSON.parse(text) as T
 }
 

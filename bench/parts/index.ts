@@ -9,7 +9,6 @@ import { leases } from './leases'
 import { scaling } from './scaling'
 import { simulate } from './simulate'
 import { size } from './size'
-import { standIns } from './stand-ins'
 import { throughput } from './throughput'
 
 /** In the order in which they are measured and shown. */
@@ -21,7 +20,6 @@ export const PARTS = {
   throughput,
   cpu,
   bundle,
-  'stand-ins': standIns,
   config,
   scaling,
   size,
@@ -31,5 +29,5 @@ export const PARTS = {
 export type PartName = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as PartName[]
 
-/** Measured only where it is asked for by name: it takes five minutes, or writes a log of five gigabytes. */
-export const ONLY_BY_NAME: readonly PartName[] = ['stand-ins', 'simulate']
+/** Measured only where it is asked for by name: it writes a log of five gigabytes. */
+export const ONLY_BY_NAME: readonly PartName[] = ['simulate']

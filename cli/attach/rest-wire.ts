@@ -1,4 +1,5 @@
 import type { Authorizer as WireAuthorizer } from '@aws-sdk/client-api-gateway'
+import { domainOf } from '../../limiter/aws/endpoint'
 import type { Authorization, Authorizer, Method } from './api-state'
 
 /** A method as the SDK returns it. */
@@ -50,8 +51,6 @@ export const toAuthorizer = ({
 
 /** `arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_Ab1Cd2Ef3` */
 function issuerOf(userPoolArn: string): string | undefined {
-  const [, partition, region, pool] =
-    /^arn:(aws[\w-]*):cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
-  const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
-  return pool && `https://cognito-idp.${region}.${domain}/${pool}`
+  const [, region, pool] = /^arn:aws[\w-]*:cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
+  return pool && `https://cognito-idp.${region}.${domainOf(region!)}/${pool}`
 }

@@ -1,5 +1,6 @@
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import { RateLimiter } from '../../limiter/rate-limiter'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import type { StateStore } from '../../limiter/stores/store'
 import type { StoredItem } from '../../provisioning/documents'
 import type { Session } from '../command'
@@ -87,7 +88,7 @@ export async function nearestClients(
     const byCredential = new Map(records.map((record) => [record.item.pk.slice('client#'.length), record]))
     const parts = {
       ...readOnlyParts({
-        client: connection.client,
+        calls: sdkCalls(connection.client),
         configTable: table.name,
         limiter: { peek: () => Promise.reject(new Error('nothing is asked here')) },
         clock,

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import { parseConfig } from '../../lambda/environment'
 import { RateLimiter } from '../../limiter/rate-limiter'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import type { StateStore } from '../../limiter/stores/store'
 import type { OutputOptions, Session } from '../command'
 import type { ConfigTable } from '../tables/config-table'
@@ -59,7 +60,7 @@ export async function openSubject(
   })
   const configTable = await connection.tableName('config')
   const parts = readOnlyParts({
-    client: connection.client,
+    calls: sdkCalls(connection.client),
     configTable,
     limiter,
     clock,

@@ -1,4 +1,3 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { AuthorizerParts } from '../../lambda/authorizer-parts'
 import { Plans } from '../../lambda/charge-plans'
 import { Clients } from '../../lambda/config-table/clients'
@@ -11,10 +10,11 @@ import { EVENTS } from '../../lambda/telemetry/events'
 import type { Log } from '../../lambda/telemetry/log'
 import type { Clock } from '../../limiter/clock'
 import type { RateLimiter } from '../../limiter/rate-limiter'
+import type { ItemCalls } from '../../limiter/stores/item-calls'
 
 /** What the authorizer works on, and how it is asked. */
 export interface Deciding {
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly configTable: string
   readonly limiter: Pick<RateLimiter, 'peek'>
   readonly clock: Clock
@@ -29,12 +29,12 @@ export interface ReadOnlyParts extends AuthorizerParts {
 const DEADLINE_MS = 10_000
 
 /** The parts of a new instance of the authorizer that charges and writes nothing. */
-export function readOnlyParts({ client, configTable, limiter, clock, ipv6Prefix }: Deciding): ReadOnlyParts {
+export function readOnlyParts({ calls, configTable, limiter, clock, ipv6Prefix }: Deciding): ReadOnlyParts {
   const logged: string[] = []
   const log: Log = (_level, event, details = {}) =>
     void logged.push(`${event}: ${EVENTS[event]} ${JSON.stringify(details)}`)
   const reading = {
-    client,
+    calls,
     tableName: configTable,
     clock,
     log,

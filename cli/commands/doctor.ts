@@ -4,6 +4,7 @@ import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { printed } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { checkFunction } from '../attach/function-check'
 import { decideEvent, type EventDecision } from '../callers/decide-event'
 import { entryText } from '../callers/deciding-entry'
@@ -119,7 +120,7 @@ async function decide(
   const items = async () => (await (await connection.configTable()).policySet()).map(({ item }) => item)
   const store = new DynamoDbStore({ client, tableName })
   const limiter = new RateLimiter({ store, clock, deadlineMs: 10_000, onStoreError: 'throw' })
-  const deciding = { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }
+  const deciding = { calls: sdkCalls(client), configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }
   const decision = await decideEvent(event, deciding, items)
   const key = decision.policies.length > 0 ? decision.context?.subject : undefined
   const reservations = key ? await reservationsOf(store, key, clock()) : undefined

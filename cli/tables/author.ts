@@ -51,15 +51,15 @@ async function authorOf(client: DynamoDBClient, endpoint: string | undefined, en
 
 /** The ARN that STS knows a client's credentials by. Every caller may ask for it, without a right to. */
 export async function callerArn(client: DynamoDBClient, env: Io['env']): Promise<string | undefined> {
-  const response = await signedCall(client, {
+  const { status, text } = await signedCall(client, {
     service: 'sts',
     endpoint: env.AWS_ENDPOINT_URL_STS || env.AWS_ENDPOINT_URL || undefined,
     headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
     body: 'Action=GetCallerIdentity&Version=2011-06-15',
     signal: AbortSignal.timeout(DEADLINE_MS),
   })
-  const [, arn] = /<Arn>(arn:[\x21-\x7e]{1,2000}?)<\/Arn>/.exec(await response.text()) ?? []
-  return response.ok ? arn : undefined
+  const [, arn] = /<Arn>(arn:[\x21-\x7e]{1,2000}?)<\/Arn>/.exec(text) ?? []
+  return status === 200 ? arn : undefined
 }
 
 function systemUser(): string {

@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { Answer } from '../../limiter/aws/signed-calls'
 import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import { Calls } from '../attach/calls'
@@ -91,14 +92,14 @@ export class LogSource implements Source {
     const body = JSON.stringify({ logGroupName: this.name, filterPattern: PATTERN, ...asked })
     return calls.make('logs:FilterLogEvents', `log group ${this.name}`, async () => {
       signal.throwIfAborted()
-      const response = await this.send(body, signal)
-      const answer = await response.json().catch(() => undefined)
-      if (response.ok && typeof answer === 'object' && answer !== null) return answer as Page
-      throw await this.failureOf(response.status, answer)
+      const { status, text } = await this.send(body, signal)
+      const answer = parsed(text)
+      if (status === 200 && typeof answer === 'object' && answer !== null) return answer as Page
+      throw await this.failureOf(status, answer)
     })
   }
 
-  private async send(body: string, signal: AbortSignal): Promise<Response> {
+  private async send(body: string, signal: AbortSignal): Promise<Answer> {
     try {
       return await signedCall(this.options.client, {
         service: 'logs',
@@ -108,9 +109,8 @@ export class LogSource implements Source {
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       })
     } catch (error) {
-      if (signal.aborted || !(error instanceof Error) || !/fetch failed|Timeout/.test(`${error.message}${error.name}`))
-        throw error
-      const { message } = error.cause instanceof Error ? error.cause : error
+      const { code, name, message } = error as NodeJS.ErrnoException
+      if (signal.aborted || (code === undefined && !/Timeout|Abort/.test(name))) throw error
       throw new ServiceError(`CloudWatch Logs cannot be reached: ${message}`)
     }
   }
@@ -126,5 +126,13 @@ export class LogSource implements Source {
     const message = String(said.message ?? said.Message ?? `CloudWatch Logs answered with status ${status}`)
     const httpStatusCode = status
     return Object.assign(new Error(message), { name: name || 'Error', $metadata: { httpStatusCode } })
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }

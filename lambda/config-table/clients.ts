@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { type AttributeValue, BatchGetItemCommand, type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import { BoundedMap } from '../../limiter/bounded-map'
 import { CircuitBreaker } from '../../limiter/circuit-breaker'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import { waitAtMost } from '../../limiter/deadline'
 import type { Mistake } from '../../limiter/errors'
-import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
+import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
 import { clientKey, fromAttributes } from './items/config-items'
@@ -13,7 +13,7 @@ import { readWithRetry } from './read-with-retry'
 import { endOf, isUnderWay, REFRESH_SHARE, type Reading } from './refresher'
 
 export interface ClientsOptions {
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly tableName: string
   readonly clock: Clock
   /** How long a client is used before it is looked up again, in milliseconds. */
@@ -179,18 +179,18 @@ export class Clients {
   private async get(
     credentials: readonly string[],
     items: Map<string, Record<string, AttributeValue>>,
-    abortSignal: AbortSignal,
+    signal: AbortSignal,
   ): Promise<readonly string[]> {
-    const { client, tableName } = this.options
+    const { calls, tableName } = this.options
     const keys = credentials.map(clientKey)
     if (keys.length === 1) {
-      const command = new GetItemCommand({ TableName: tableName, Key: attributes(keys[0]!) })
-      const { Item } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
+      const input = { TableName: tableName, Key: attributes(keys[0]!) }
+      const { Item } = await calls.call('GetItem', input, { signal })
       if (Item) items.set(keys[0]!.pk, Item)
       return []
     }
-    const command = new BatchGetItemCommand({ RequestItems: { [tableName]: { Keys: keys.map(attributes) } } })
-    const { Responses, UnprocessedKeys } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
+    const input = { RequestItems: { [tableName]: { Keys: keys.map(attributes) } } }
+    const { Responses, UnprocessedKeys } = await calls.call('BatchGetItem', input, { signal })
     for (const item of Object.values(Responses ?? {}).flat()) items.set(item.pk?.S ?? '', item)
     const left = new Set(Object.values(UnprocessedKeys ?? {}).flatMap(({ Keys = [] }) => Keys.map(({ pk }) => pk?.S)))
     return credentials.filter((_, i) => left.has(keys[i]!.pk))

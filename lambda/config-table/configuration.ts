@@ -1,6 +1,7 @@
-import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
+import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './items/access-list'
 import {
@@ -25,7 +26,7 @@ import { REFRESH_SHARE, Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { TiersAsNeeded } from './tiers-as-needed'
 
 export interface PolicySetsOptions {
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly tableName: string
   readonly clock: Clock
   /** How old a set may get before it is read again, in milliseconds. */
@@ -113,7 +114,7 @@ export class PolicySets {
    */
   private async itemsInForce(reading: Reading): Promise<Items> {
     try {
-      return await readPolicySetItems(this.options.client, reading)
+      return await readPolicySetItems(this.options.calls, reading)
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || this.configuration || !lastValid) throw error

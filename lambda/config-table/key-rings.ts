@@ -1,7 +1,7 @@
-import { type AttributeValue, BatchGetItemCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { AttributeValue, BatchGetItemInput, KeysAndAttributes } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
-import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
+import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
 import { type KeyRing, parseKeyRing, RING_KEY_LEAD_MS, type RingKind, ringKey } from './items/key-ring'
@@ -11,7 +11,7 @@ import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { HMAC_RING, type SubjectKeys } from './subject-keys'
 
 export interface KeyRingsOptions {
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly tableName: string
   readonly clock: Clock
   /** Time for one reading, in milliseconds. */
@@ -65,18 +65,16 @@ export class KeyRings {
     this.signingKeys = { current: () => refresher.refresh().then(signing.known) }
   }
 
-  private async get(abortSignal: AbortSignal): Promise<Items> {
-    const { client, tableName } = this.options
+  private async get(signal: AbortSignal): Promise<Items> {
+    const { calls, tableName } = this.options
     const items = new Map<string, Record<string, AttributeValue>>()
-    let Keys: Record<string, AttributeValue>[] | undefined = [HMAC_RING, SIGNING_RING].map((kind) => {
+    let Keys: KeysAndAttributes['Keys'] = [HMAC_RING, SIGNING_RING].map((kind) => {
       const { pk, sk } = ringKey(kind)
       return { [CONFIG_TABLE.partitionKey]: { S: pk }, [CONFIG_TABLE.sortKey]: { S: sk } }
     })
     while (Keys?.length) {
-      const command: BatchGetItemCommand = new BatchGetItemCommand({
-        RequestItems: { [tableName]: { Keys, ConsistentRead: true } },
-      })
-      const { Responses, UnprocessedKeys } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
+      const input: BatchGetItemInput = { RequestItems: { [tableName]: { Keys, ConsistentRead: true } } }
+      const { Responses, UnprocessedKeys } = await calls.call('BatchGetItem', input, { signal })
       for (const item of Object.values(Responses ?? {}).flat()) items.set(item.pk?.S ?? '', item)
       Keys = Object.values(UnprocessedKeys ?? {})[0]?.Keys
     }

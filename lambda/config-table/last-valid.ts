@@ -1,20 +1,14 @@
 import { hash as sha } from 'node:crypto'
-import {
-  type AttributeValue,
-  DeleteItemCommand,
-  type DynamoDBClient,
-  GetItemCommand,
-  QueryCommand,
-  UpdateItemCommand,
-} from '@aws-sdk/client-dynamodb'
-import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
+import type { ItemCalls, ItemOperations } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
-import { CONFIG_TABLE, lastValidKey } from './items/config-items'
+import { lastValidKey } from './items/config-items'
+import { itemsOf } from './policy-set-items'
 
 type Attributes = Record<string, AttributeValue>
 
 export interface LastValidOptions {
-  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly calls: ItemCalls
   readonly tableName: string
   /** Time for one call, or for reading all copies, in milliseconds. */
   readonly deadlineMs: number
@@ -72,7 +66,7 @@ export class LastValid {
 
   private async isDone(digest: string): Promise<boolean> {
     if (this.kept !== undefined) return false // something has changed since
-    const { Item } = await this.send(new GetItemCommand({ ...this.at(DIGEST), ConsistentRead: true }))
+    const { Item } = await this.call('GetItem', { ...this.at(DIGEST), ConsistentRead: true })
     return Item?.hash?.S === digest
   }
 
@@ -96,24 +90,10 @@ export class LastValid {
   }
 
   private async query(): Promise<Map<string, Attributes>> {
-    const found = new Map<string, Attributes>()
-    const abortSignal = AbortSignal.timeout(this.options.deadlineMs) // for all pages
-    let ExclusiveStartKey: Attributes | undefined
-    do {
-      const page = await this.send(
-        new QueryCommand({
-          TableName: this.options.tableName,
-          KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :copies`,
-          ExpressionAttributeValues: { ':copies': { S: lastValidKey('').pk } },
-          ConsistentRead: true,
-          ExclusiveStartKey,
-        }),
-        { abortSignal },
-      )
-      for (const copy of page.Items ?? []) if (copy.sk?.S !== DIGEST) found.set(copy.sk?.S ?? '', copy)
-      ExclusiveStartKey = page.LastEvaluatedKey
-    } while (ExclusiveStartKey)
-    return found
+    const { calls, tableName, deadlineMs } = this.options
+    const signal = AbortSignal.timeout(deadlineMs) // for all pages
+    const copies = await itemsOf(calls, tableName, lastValidKey('').pk, { signal })
+    return new Map(copies.flatMap((copy) => (copy.sk?.S === DIGEST ? [] : [[copy.sk?.S ?? '', copy] as const])))
   }
 
   /**
@@ -123,34 +103,33 @@ export class LastValid {
   private put(sk: string, attributes: Attributes, seen?: AttributeValue): Promise<boolean> {
     const names = Object.keys(attributes)
     const guarded = sk === DIGEST ? {} : { ConditionExpression: seen ? '#hash = :seen' : 'attribute_not_exists(#hash)' }
-    return this.applied(
-      new UpdateItemCommand({
-        ...this.at(sk),
-        UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
-        ...guarded,
-        ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
-        ExpressionAttributeValues: {
-          ...Object.fromEntries(names.map((name) => [`:${name}`, attributes[name]!])),
-          ...(seen && { ':seen': seen }),
-        },
-      }),
-    )
+    return this.applied('UpdateItem', {
+      ...this.at(sk),
+      UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
+      ...guarded,
+      ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
+      ExpressionAttributeValues: {
+        ...Object.fromEntries(names.map((name) => [`:${name}`, attributes[name]!])),
+        ...(seen && { ':seen': seen }),
+      },
+    })
   }
 
   private remove(sk: string, seen: AttributeValue | undefined): Promise<boolean> {
-    return this.applied(
-      new DeleteItemCommand({
-        ...this.at(sk),
-        ConditionExpression: '#hash = :seen',
-        ExpressionAttributeNames: { '#hash': 'hash' },
-        ExpressionAttributeValues: { ':seen': seen ?? { S: '' } },
-      }),
-    )
+    return this.applied('DeleteItem', {
+      ...this.at(sk),
+      ConditionExpression: '#hash = :seen',
+      ExpressionAttributeNames: { '#hash': 'hash' },
+      ExpressionAttributeValues: { ':seen': seen ?? { S: '' } },
+    })
   }
 
-  private async applied(command: UpdateItemCommand | DeleteItemCommand): Promise<boolean> {
+  private async applied<Operation extends 'UpdateItem' | 'DeleteItem'>(
+    operation: Operation,
+    input: ItemOperations[Operation]['input'],
+  ): Promise<boolean> {
     try {
-      await this.send(command as UpdateItemCommand)
+      await this.call(operation, input)
       return true
     } catch (error) {
       if ((error as { name?: string } | null)?.name === 'ConditionalCheckFailedException') return false
@@ -163,12 +142,8 @@ export class LastValid {
     return { TableName: this.options.tableName, Key: { pk: { S: pk }, sk: { S: sk } } }
   }
 
-  private send: DynamoDBClient['send'] = async (command: never, options?: unknown) => {
-    const { client, deadlineMs } = this.options
-    return assertDynamoDbResponse(
-      (await client.send(command, (options ?? { abortSignal: AbortSignal.timeout(deadlineMs) }) as never)) as never,
-    )
-  }
+  private call: ItemCalls['call'] = (operation, input) =>
+    this.options.calls.call(operation, input, { signal: AbortSignal.timeout(this.options.deadlineMs) })
 }
 
 const digestOf = (hashes: ReadonlyMap<string, string>): string =>

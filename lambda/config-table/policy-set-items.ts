@@ -1,5 +1,5 @@
-import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
-import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
+import type { AttributeValue, QueryInput } from '@aws-sdk/client-dynamodb'
+import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS } from './items/config-items'
 import { type Reading, readWithRetry } from './read-with-retry'
 
@@ -14,31 +14,34 @@ export class TooManyItems extends Error {}
  *
  * @throws TooManyItems
  */
-export async function readPolicySetItems(client: Pick<DynamoDBClient, 'send'>, reading: Reading): Promise<Items> {
-  const items = await readWithRetry(reading, (signal) => query(client, reading.tableName, signal))
+export async function readPolicySetItems(calls: ItemCalls, reading: Reading): Promise<Items> {
+  const items = await readWithRetry(reading, (signal) =>
+    itemsOf(calls, reading.tableName, CONFIG_TABLE.policySet, { signal, atMost: MOST_POLICY_SET_ITEMS }),
+  )
   if (items.length <= MOST_POLICY_SET_ITEMS) return items
   throw new TooManyItems(`a policy set has at most ${MOST_POLICY_SET_ITEMS} items, this one has more`)
 }
 
-/** All items, or slightly more than the limit where there are too many. */
-async function query(
-  client: Pick<DynamoDBClient, 'send'>,
+/** All items of a partition of the config table; a page more than `atMost` where there are too many. */
+export async function itemsOf(
+  calls: ItemCalls,
   TableName: string,
-  abortSignal: AbortSignal,
+  partition: string,
+  { signal, atMost = Number.POSITIVE_INFINITY }: { readonly signal: AbortSignal; readonly atMost?: number },
 ): Promise<Items> {
   const items: Record<string, AttributeValue>[] = []
   let ExclusiveStartKey: Record<string, AttributeValue> | undefined
   do {
-    const command = new QueryCommand({
+    const input: QueryInput = {
       TableName,
-      KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :set`,
-      ExpressionAttributeValues: { ':set': { S: CONFIG_TABLE.policySet } },
+      KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :partition`,
+      ExpressionAttributeValues: { ':partition': { S: partition } },
       ConsistentRead: true,
       ExclusiveStartKey,
-    })
-    const page = assertDynamoDbResponse(await client.send(command, { abortSignal }))
+    }
+    const page = await calls.call('Query', input, { signal })
     items.push(...(page.Items ?? []))
     ExclusiveStartKey = page.LastEvaluatedKey
-  } while (ExclusiveStartKey && items.length <= MOST_POLICY_SET_ITEMS)
+  } while (ExclusiveStartKey && items.length <= atMost)
   return items
 }

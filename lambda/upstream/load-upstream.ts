@@ -1,8 +1,21 @@
+import type { Checker } from './check'
+import type { FunctionAccess } from './invoke'
+import type { UpstreamOptions } from './upstream-authorizer'
+
 /**
- * The code for an upstream authorizer is a file of its own, loaded only where one is configured, so that other
- * deployments do not pay for it in every cold start. `lib/authorizer-bundle.ts` puts a file of this name beside the
- * bundle; bundlers do not follow this path.
+ * The upstream authorizer as a Lambda function. Its code is loaded while the instance starts, and only where one is
+ * configured, so that other deployments do not pay for it in every cold start.
  */
-export function loadUpstream(): typeof import('./lambda-upstream') {
-  return require(`${__dirname}/lambda-upstream`)
+export function loadUpstream(options: Omit<UpstreamOptions, 'invoke'> & FunctionAccess): Checker {
+  const loaded = import('./lambda-upstream.ts').then(({ lambdaUpstream }) => lambdaUpstream(options))
+  loaded.catch(() => {}) // each request says so
+  return {
+    async check(event, request) {
+      try {
+        return await (await loaded).check(event, request)
+      } catch (cause) {
+        return { kind: 'unavailable', cause }
+      }
+    },
+  }
 }

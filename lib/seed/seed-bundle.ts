@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
-import { ENVIRONMENT_CREDENTIALS, functionBundleOptions, ROOT } from '../authorizer-bundle'
+import { functionBundleOptions, ROOT } from '../authorizer-bundle'
 import { writeNotices } from '../third-party-notices'
 
 /**
@@ -10,7 +10,7 @@ import { writeNotices } from '../third-party-notices'
 export function buildSeedBundle(outdir: string): void {
   const { metafile } = buildSync({
     ...functionBundleOptions,
-    alias: ENVIRONMENT_CREDENTIALS,
+    format: 'cjs',
     entryPoints: [join(__dirname, 'handler.ts')],
     outfile: join(outdir, 'index.js'),
     logLevel: 'silent',

@@ -1,5 +1,8 @@
 import type { ConditionalWrite, Fields } from '../algorithms/conditional-write'
+import type { CallOptions } from '../call-options'
 import type { EpochMs } from '../clock'
+
+export type { CallOptions }
 
 /**
  * Keeps one item per subject and changes it only by conditional writes.
@@ -17,26 +20,6 @@ export interface StateStore {
    * caller has not seen, and a copy of this call that arrives late wipes nothing.
    */
   delete(key: string, whileMarks: SeenMarks, options?: CallOptions): Promise<DeleteOutcome>
-}
-
-/** Options of a single call to a store. */
-export interface CallOptions {
-  /** Ends the call when it takes too long. Whether a write then happened is not known. */
-  readonly signal?: EndSignal
-  /**
-   * Told when the store answered by its own clock, cut to the second, where it says so: the system's clock is compared
-   * with it.
-   */
-  readonly onServerTime?: (at: EpochMs) => void
-}
-
-/**
- * Tells a call to end. Any `AbortSignal` is one; the take loop makes plainer ones, because listening to an
- * `AbortSignal` costs a tenth of a whole call. A call that does not look at it is left behind when its time is over.
- */
-export interface EndSignal {
-  readonly aborted: boolean
-  onabort: ((this: never, event: never) => unknown) | null
 }
 
 /** What is stored for one subject. An item that does not exist has no policies, and nothing else either. */

@@ -2,6 +2,7 @@ import { BatchGetItemCommand, GetItemCommand, QueryCommand } from '@aws-sdk/clie
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock } from '../config-table/fake-table'
 import { policy } from '../policies/issues'
 import { Gateway, KEYS, restEvent } from './gateway'
@@ -35,7 +36,7 @@ function start(tier: string) {
     }
   }
   const options = {
-    client: { send } as never,
+    calls: sdkCalls({ send } as never),
     tableName: 't',
     clock: clock.read,
     log: () => {},

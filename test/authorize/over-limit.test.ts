@@ -2,6 +2,7 @@ import { PolicySets } from '../../lambda/config-table/configuration'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeLog, FakeTable, itemsOf, settled } from '../config-table/fake-table'
 import { policy } from '../policies/issues'
 import { describeStores } from '../stores'
@@ -150,7 +151,13 @@ describe('the mode of the whole service', () => {
     }
     writeMode(mode)
     const log = new FakeLog()
-    const reading = { client: table.client, tableName: 'config', deadlineMs: 2000, log: log.write, ttlMs: TTL_MS }
+    const reading = {
+      calls: sdkCalls(table.client),
+      tableName: 'config',
+      deadlineMs: 2000,
+      log: log.write,
+      ttlMs: TTL_MS,
+    }
     const gateway: Gateway = new Gateway({
       configuration: { current: () => sets.current() },
       wait: async () => {

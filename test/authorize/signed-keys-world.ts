@@ -12,6 +12,7 @@ import { hashApiKey } from '../../lambda/identity/api-key'
 import { Sources } from '../../lambda/identity/sources'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { tieredLimiter } from '../../tiered/tiered-limiter'
 import { FakeClock, FakeLog } from '../config-table/fake-table'
 import webSocket from '../responses/events/websocket-connect.json'
@@ -79,7 +80,7 @@ export class SignedKeysWorld {
   private parts(): AuthorizerParts & { readonly limiter: RateLimiter } {
     const client = { send: async (command: unknown) => this.answer(command as never) } as never
     const { clock, log } = this
-    const reading = { client, tableName: 'config', clock: clock.read, log: log.write, deadlineMs: 300 }
+    const reading = { calls: sdkCalls(client), tableName: 'config', clock: clock.read, log: log.write, deadlineMs: 300 }
     const { subjectKeys, signingKeys } = new KeyRings(reading)
     const configuration = { policies: POLICIES, access: new AccessList([]) }
     return {

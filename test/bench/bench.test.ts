@@ -98,7 +98,7 @@ describe('the command line', () => {
     [['--fast'], "Unknown option '--fast': npm run bench -- --help lists the options"],
     [
       ['--only', 'speed'],
-      '--only must be one of calls, fleet, leases, denials, throughput, cpu, bundle, stand-ins, config, scaling, size, simulate, got "speed"',
+      '--only must be one of calls, fleet, leases, denials, throughput, cpu, bundle, config, scaling, size, simulate, got "speed"',
     ],
     [['--engine', 'sqlite'], '--engine must be one of dynoxide, dynalite, got "sqlite"'],
     [['fleet'], 'unexpected argument "fleet": npm run bench -- --help lists the options'],

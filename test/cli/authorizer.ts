@@ -7,13 +7,14 @@ import { Sources } from '../../lambda/identity/sources'
 import type { EpochMs } from '../../limiter/clock'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import type { OpenEngine } from '../stores'
 
 /** A new instance of the authorizer on the tables that the command line works on, for whom time stands still. */
 export function newAuthorizer({ client }: Pick<OpenEngine, 'client'>, now: EpochMs): ReturnType<typeof makeAuthorizer> {
   const clock = () => now
   const config = {
-    client,
+    calls: sdkCalls(client),
     tableName: LOCAL_TABLES.config,
     clock,
     log: () => {},

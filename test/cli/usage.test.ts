@@ -6,6 +6,7 @@ import { rulesOf } from '../../lambda/rules'
 import { createLimiter } from '../../limiter'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'
 
@@ -58,7 +59,7 @@ async function spend(
   when = NOW,
   allowed = true,
 ): Promise<void> {
-  const reading = { client: at.client, clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
+  const reading = { calls: sdkCalls(at.client), clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
   const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
   const { tiers } = configuration.policies
   const plan = new Plans(() => {}).planFor(

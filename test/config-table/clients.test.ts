@@ -1,6 +1,7 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { Clients } from '../../lambda/config-table/clients'
 import { hashApiKey } from '../../lambda/identity/api-key'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { thoroughly } from '../runs'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
@@ -19,7 +20,13 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  const reading = {
+    calls: sdkCalls(table.client),
+    tableName: 'config',
+    clock: clock.read,
+    deadlineMs: 2000,
+    log: log.write,
+  }
   clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: TTL_MS })
 })
 
@@ -234,7 +241,13 @@ describe('clients due for a refresh', () => {
 
 describe('an unknown credential', () => {
   it('is looked up once in the negative time to live', async () => {
-    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+    const reading = {
+      calls: sdkCalls(table.client),
+      tableName: 'config',
+      clock: clock.read,
+      deadlineMs: 2000,
+      log: log.write,
+    }
     clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: 5000 })
     expect(await findNow(NOTHING)).toBeUndefined()
     clock.now += 4999

@@ -4,6 +4,7 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { parseIpAddress } from '../../lambda/ip-address'
 import { rulesOf } from '../../lambda/rules'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
@@ -21,7 +22,13 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  const reading = {
+    calls: sdkCalls(table.client),
+    tableName: 'config',
+    clock: clock.read,
+    deadlineMs: 2000,
+    log: log.write,
+  }
   configurations = new PolicySets({ ...reading, ttlMs: TTL_MS })
 })
 
@@ -51,8 +58,8 @@ describe('the policy set', () => {
     expect(table.calls[0]!.name).toBe('QueryCommand')
     expect(table.calls[0]!.input).toEqual({
       TableName: 'config',
-      KeyConditionExpression: 'pk = :set',
-      ExpressionAttributeValues: { ':set': { S: 'policy-set' } },
+      KeyConditionExpression: 'pk = :partition',
+      ExpressionAttributeValues: { ':partition': { S: 'policy-set' } },
       ConsistentRead: true,
       ExclusiveStartKey: undefined,
     })

@@ -4,6 +4,7 @@ import { keyRingItem } from '../../lambda/config-table/items/key-ring'
 import { KeyRings } from '../../lambda/config-table/key-rings'
 import { Refresher } from '../../lambda/config-table/refresher'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { inTime } from '../in-time'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
@@ -121,7 +122,7 @@ describe('the secrets in the config table', () => {
     const table = new FakeTable()
     const log = new FakeLog()
     const { subjectKeys: keys } = new KeyRings({
-      client: table.client,
+      calls: sdkCalls(table.client),
       tableName: 'config',
       clock: clock.read,
       deadlineMs: 2000,
@@ -150,7 +151,7 @@ describe('a client', () => {
 
   beforeEach(() => {
     table = new FakeTable()
-    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 300 }
+    const reading = { calls: sdkCalls(table.client), tableName: 'config', clock: clock.read, deadlineMs: 300 }
     clients = new Clients({ ...reading, log: new FakeLog().write, ttlMs: 30_000, negativeTtlMs: 30_000 })
   })
 

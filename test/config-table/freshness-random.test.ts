@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { Clients } from '../../lambda/config-table/clients'
 import { Refresher } from '../../lambda/config-table/refresher'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { runs } from '../runs'
 import { FakeClock, FakeLog, FakeTable, itemsOf, settled } from './fake-table'
 
@@ -32,7 +33,7 @@ it.each([1, 500, 30_000, 86_400_000])('clients with a time to live of %d ms are 
     fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
       const table = new FakeTable()
       const clock = new FakeClock()
-      const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 300 }
+      const reading = { calls: sdkCalls(table.client), tableName: 'config', clock: clock.read, deadlineMs: 300 }
       const clients = new Clients({ ...reading, log: new FakeLog().write, ttlMs, negativeTtlMs: ttlMs })
       const answerTo = (input: unknown, at: number) => {
         const one = (pk: string) => itemsOf([{ pk, sk: 'client', id: pk, tier: String(at) }])[0]!

@@ -1,5 +1,6 @@
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { LastValid } from '../../lambda/config-table/last-valid'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
@@ -13,7 +14,13 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  const reading = {
+    calls: sdkCalls(table.client),
+    tableName: 'config',
+    clock: clock.read,
+    deadlineMs: 2000,
+    log: log.write,
+  }
   sets = new PolicySets({ ...reading, ttlMs: TTL_MS, lastValid: new LastValid(reading) })
 })
 
@@ -37,7 +44,7 @@ describe('a policy set with an invalid item', () => {
       })
       await settled()
       for (const call of table.calls.slice(seen)) {
-        const isSet = JSON.stringify(call.input).includes(':set')
+        const isSet = JSON.stringify(call.input).includes('policy-set')
         const answer = () => call.answer(isSet ? page(tierItem('free', 2), BROKEN) : page())
         due.push({ at: clock.now + 1500, answer })
       }
@@ -95,7 +102,13 @@ describe('a set with too many items', () => {
 
 describe('a table that does not answer', () => {
   it.each([1000, TTL_MS])('keeps few requests waiting where the time to live is %d ms', async (ttlMs) => {
-    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+    const reading = {
+      calls: sdkCalls(table.client),
+      tableName: 'config',
+      clock: clock.read,
+      deadlineMs: 2000,
+      log: log.write,
+    }
     sets = new PolicySets({ ...reading, ttlMs })
     table.answers = () => page(tierItem('free', 1))
     await sets.current()
@@ -124,7 +137,7 @@ describe('a table that does not answer', () => {
         abortSignal.addEventListener('abort', () => reject(new Error('aborted')))
       })
     }
-    const reading = { client: { send } as never, tableName: 'config', clock: clock.read, deadlineMs: 2000 }
+    const reading = { calls: sdkCalls({ send } as never), tableName: 'config', clock: clock.read, deadlineMs: 2000 }
     sets = new PolicySets({ ...reading, log: log.write, ttlMs: TTL_MS })
     expect(await limitOf('free')).toBe(1)
     clock.now += 3_600_000

@@ -3,6 +3,7 @@ import { keyRingItem, RING_KEY_LEAD_MS, type RingKind, ringKey } from '../../lam
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { KeyRings } from '../../lambda/config-table/key-rings'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock, FakeLog, FakeTable, isSettled, settled } from './fake-table'
 
 const SECRET = Buffer.alloc(32, 7)
@@ -22,7 +23,7 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
 
   const newReader = () => {
     const rings = new KeyRings({
-      client: table.client,
+      calls: sdkCalls(table.client),
       tableName: 'config',
       clock: clock.read,
       deadlineMs: 2000,
@@ -186,7 +187,13 @@ test('a mistake in the item of one ring leaves the other as it is', async () => 
     table.answers = () => ({ Responses: { config: items.map((item) => marshall(item)) } })
     const { read: clock } = new FakeClock()
     const log = new FakeLog()
-    const rings = new KeyRings({ client: table.client, tableName: 'config', clock, deadlineMs: 2000, log: log.write })
+    const rings = new KeyRings({
+      calls: sdkCalls(table.client),
+      tableName: 'config',
+      clock,
+      deadlineMs: 2000,
+      log: log.write,
+    })
     const known = [await rings.subjectKeys.current(), await rings.signingKeys.current()]
     expect(known.map((ring) => ring?.keys.length)).toEqual(right === HMAC_RING ? [1, undefined] : [undefined, 1])
   }

@@ -3,6 +3,7 @@ import { marshall } from '@aws-sdk/util-dynamodb'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { LastValid } from '../../lambda/config-table/last-valid'
 import { parseIpAddress } from '../../lambda/ip-address'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock, FakeLog, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
@@ -43,7 +44,7 @@ class ConfigTable {
     hook?.()
     const values = (input.ExpressionAttributeValues ?? {}) as Record<string, AttributeValue>
     if (name === 'QueryCommand') {
-      const pk = values[':set']?.S ?? values[':copies']?.S ?? ''
+      const pk = values[':partition']?.S ?? ''
       if (this.failing === pk) throw new Error('the table throttles')
       return { Items: [...this.partition(pk)].map(([sk, item]) => ({ ...item, pk: { S: pk }, sk: { S: sk } })) }
     }
@@ -76,7 +77,13 @@ beforeEach(() => {
 
 /** An instance of the authorizer, as far as it reads its configuration. */
 function instance() {
-  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  const reading = {
+    calls: sdkCalls(table.client),
+    tableName: 'config',
+    clock: clock.read,
+    deadlineMs: 2000,
+    log: log.write,
+  }
   return new PolicySets({ ...reading, ttlMs: TTL_MS, lastValid: new LastValid(reading) })
 }
 
@@ -237,7 +244,13 @@ describe('the last valid version of an item', () => {
 describe('a deployment in which nobody has to show credentials', () => {
   it('reports an item that requires them', async () => {
     table.put(ANONYMOUS, ROUTE)
-    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+    const reading = {
+      calls: sdkCalls(table.client),
+      tableName: 'config',
+      clock: clock.read,
+      deadlineMs: 2000,
+      log: log.write,
+    }
     await new PolicySets({ ...reading, ttlMs: TTL_MS, authentication: 'none' }).current()
     expect(log.entries).toMatchObject([
       {

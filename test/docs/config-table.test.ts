@@ -10,6 +10,7 @@ import { EVENTS } from '../../lambda/telemetry/events'
 import type { Mistake } from '../../limiter/errors'
 import { POLICY_FIELDS } from '../../limiter/policies/parse-policies'
 import { ALGORITHM_NAMES, CONCURRENCY } from '../../limiter/policies/policy'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { FakeClock, FakeLog, FakeTable, itemsOf } from '../config-table/fake-table'
 import { examplesIn, explains, pageOf } from './examples'
 
@@ -40,7 +41,7 @@ async function configuration(items: readonly Item[], log: FakeLog) {
   const table = new FakeTable()
   table.answers = () => ({ Items: itemsOf(items) })
   const reading = {
-    client: table.client,
+    calls: sdkCalls(table.client),
     tableName: 'config',
     clock: new FakeClock().read,
     ttlMs: 30_000,

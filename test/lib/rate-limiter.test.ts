@@ -384,5 +384,6 @@ function commandsIn(files: RegExp): Set<string> {
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 && files.test(path) ? path : [])),
   )
   const code = paths.map((path) => readFileSync(join(ROOT, path), 'utf8')).join()
-  return new Set([...code.matchAll(/new (\w+)Command\(/g)].map(([, name]) => name!))
+  const operations = 'BatchGetItem|DeleteItem|GetItem|Query|UpdateItem'
+  return new Set(code.match(new RegExp(`(?<=')(?:${operations})(?=')`, 'g')))
 }

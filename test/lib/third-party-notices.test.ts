@@ -15,7 +15,7 @@ describe.each([
   [
     'authorizer',
     buildAuthorizerBundle,
-    ['valibot', 'aws-jwt-verify', '@aws-sdk/client-dynamodb', '@aws-sdk/core', '@smithy/core'],
+    ['valibot', 'aws-jwt-verify', '@smithy/node-http-handler', '@smithy/signature-v4', '@smithy/core'],
   ],
   ['seed', buildSeedBundle, ['@aws-sdk/client-dynamodb', '@aws-sdk/core', '@aws-sdk/util-dynamodb', '@smithy/core']],
 ] as const)('the bundle of the %s function', (name, build, packages) => {

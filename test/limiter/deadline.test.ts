@@ -1,6 +1,6 @@
+import type { EndSignal } from '../../limiter/call-options'
 import { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { EndSignal } from '../../limiter/stores/store'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())

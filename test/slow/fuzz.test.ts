@@ -9,6 +9,7 @@ import { lazyVerifiers } from '../../lambda/identity/load-verifier'
 import { Sources } from '../../lambda/identity/sources'
 import { ALGORITHM_NAMES } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import type { StateStore } from '../../limiter/stores/store'
 import { Gateway, restEvent } from '../authorize/gateway'
 import { deep, expectAnswer, garbage, hostile, mangled } from '../authorize/mangled'
@@ -67,7 +68,7 @@ test('100,000 random events: each is answered, no map grows without bound, and n
   const clock = new FakeClock()
   const log = new FakeLog()
   const clients = new Clients({
-    client: table.client,
+    calls: sdkCalls(table.client),
     tableName: 't',
     clock: clock.read,
     ttlMs: 30_000,
@@ -167,7 +168,7 @@ test('20,000 random items of the config table: each is good or told, and the ser
   const clock = new FakeClock()
   const log = new FakeLog()
   const sets = new PolicySets({
-    client: table.client,
+    calls: sdkCalls(table.client),
     tableName: 't',
     clock: clock.read,
     ttlMs: 1000,
@@ -242,7 +243,7 @@ describe('made-up keys', () => {
     }
     const clock = new FakeClock()
     const reading = {
-      client: { send: nobody } as unknown as typeof table.client,
+      calls: sdkCalls({ send: nobody } as unknown as typeof table.client),
       tableName: 't',
       clock: clock.read,
       deadlineMs: 100,

@@ -109,7 +109,7 @@ describe('the DynamoDB store', () => {
   it('rejects an invalid client and table name, naming both', () => {
     expect(() => new DynamoDbStore({ client: {} as never, tableName: '' })).toThrow(ConfigError)
     expect(() => new DynamoDbStore({ client: {} as never, tableName: '' })).toThrow(
-      /client must be a DynamoDBClient, got an object[\s\S]*tableName must be the name of a table, got ""/,
+      /tableName must be the name of a table, got ""[\s\S]*client must be a DynamoDBClient, got an object/,
     )
   })
 })

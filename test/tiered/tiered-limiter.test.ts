@@ -7,6 +7,7 @@ import type { SimpleAnswer } from '../../lambda/responses/answers'
 import { makeTelemetry } from '../../lambda/telemetry/telemetry'
 import { systemClock } from '../../limiter/clock'
 import { ConfigError } from '../../limiter/errors'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { createTable } from '../../limiter/stores/state-table'
 import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import { createTieredLimiter, type TieredLimiter, type TieredLimiterOptions, type TieredRequest } from '../../tiered'
@@ -97,7 +98,7 @@ describe.each(ENGINES)('on %s', (engine) => {
     const authorize = makeAuthorizer(
       assembleParts({
         ...times,
-        client: opened.client,
+        calls: sdkCalls(opened.client),
         configTable: CONFIG,
         stateTable: TABLE,
         failureMode: 'local',
@@ -175,7 +176,7 @@ describe.each(ENGINES)('on %s', (engine) => {
 
 test.each([
   [undefined, /options must be an object/],
-  [{}, /client is missing.*configTable is missing.*stateTable is missing/s],
+  [{}, /configTable is missing.*stateTable is missing/s],
   [{ client: {}, configTable: 'abc', stateTable: 'abd' }, /client must be a DynamoDBClient/],
   [{ failureMode: 'throw' }, /failureMode must be one of local, allow, deny, got "throw"/],
   [{ deadlineMs: 5 }, /deadlineMs must be an integer from 20 to 9000, got 5/],

@@ -1,10 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { type BuildOptions, buildSync, transformSync } from 'esbuild'
+import { type BuildOptions, transformSync } from 'esbuild'
 import { ROOT } from '../../lib/authorizer-bundle'
+import { buildSplit } from '../../lib/split-build'
 import { writeNotices } from '../../lib/third-party-notices'
 
 const SDK = '@aws-sdk/client-dynamodb'
+/** What a program has installed, or not. */
+const FOREIGN = [
+  SDK,
+  '@smithy/core/event-streams', // which nothing of ours uses
+  'aws-cdk-lib',
+  'constructs',
+]
 
 /** Files that have an `index.js` of their own, though no entry point is named so: what others load before they run. */
 const SDK_ON_USE = 'limiter/stores/dynamodb-sdk'
@@ -18,8 +25,8 @@ const options = {
   mainFields: ['module', 'main'],
   charset: 'utf8',
   legalComments: 'none',
-  logLevel: 'error',
-  metafile: true,
+  minifySyntax: true,
+  minifyWhitespace: true,
 } satisfies BuildOptions
 
 /**
@@ -33,48 +40,30 @@ const options = {
  * @param entries the paths of sources, without `.ts`; each becomes the file of its name.
  */
 export function buildLibrary(outdir: string, entries: readonly string[]): void {
-  const { metafile } = buildSync({
-    ...options,
-    entryPoints: Object.fromEntries([...entries, SDK_ON_USE, NEEDS_CDK].map((entry) => [entry, `${entry}.ts`])),
-    outdir,
-    // esbuild finds what is shared in ES modules only; each file is made a CommonJS module afterwards.
-    format: 'esm',
-    splitting: true,
-    chunkNames: 'shared/[hash]',
-    external: [SDK, 'aws-cdk-lib', 'constructs', './seed/seed-bundle', './authorizer-bundle'],
-  })
-  for (const output of Object.keys(metafile.outputs)) {
-    const file = join(ROOT, output)
-    const source = readFileSync(file, 'utf8')
-    if (file === join(outdir, `${SDK_ON_USE}.js`)) {
-      writeFileSync(file, transformSync(withRequire(source), TO_COMMONJS).code)
-      continue
-    }
-    const { code } = transformSync(source, TO_COMMONJS)
-    const needs =
-      file === join(outdir, 'lib/index.js') ? `require("${specifierOf(file, join(outdir, NEEDS_CDK))}");\n` : ''
-    writeFileSync(file, needs + withSdkOnUse(code, specifierOf(file, join(outdir, SDK_ON_USE))))
-  }
+  const sdkOnUse = join(outdir, SDK_ON_USE)
+  const library = join(outdir, 'lib', 'index.js')
+  const metafile = buildSplit(
+    {
+      ...options,
+      entryPoints: Object.fromEntries([...entries, SDK_ON_USE, NEEDS_CDK].map((entry) => [entry, `${entry}.ts`])),
+      outdir,
+      chunkNames: 'shared/[hash]',
+      external: [...FOREIGN, './seed/seed-bundle', './authorizer-bundle'],
+    },
+    (code, file) => {
+      if (file === `${sdkOnUse}.js`) return inLines(withRequire(code))
+      const needs = file === library ? `require("${specifierOf(file, join(outdir, NEEDS_CDK))}");\n` : ''
+      return inLines(needs + withSdkOnUse(code, specifierOf(file, sdkOnUse)))
+    },
+  )
   writeNotices(metafile, ROOT, outdir)
 }
 
-/** Names stay, and lines, for the sake of stack traces. */
-const TO_COMMONJS = {
-  format: 'cjs',
-  platform: 'node',
-  target: 'node20',
-  charset: 'utf8',
-  minifySyntax: true,
-  minifyWhitespace: true,
-  lineLimit: 120,
-} as const
-
-/** Has an ES module require the SDK as a CommonJS module does, which is how a bundler of the user's finds it. */
-function withRequire(source: string): string {
-  const call = `__require("${SDK}")`
-  if (!source.includes(call)) throw new Error(`nothing loads ${SDK}`)
-  return source.replace(call, call.replace('__', ''))
-}
+/**
+ * Has what was an ES module require the SDK as a CommonJS module does, which is how a bundler of the user's finds it.
+ */
+const withRequire = (code: string): string =>
+  code.replace(new RegExp(`\\(0,\\s*\\w+\\.__require\\)\\(\\s*"${SDK}"`), `require("${SDK}"`)
 
 /** Has code load the SDK when it is used: `from` is the file that does so. */
 export function withSdkOnUse(code: string, from: string): string {
@@ -82,6 +71,10 @@ export function withSdkOnUse(code: string, from: string): string {
   if (calls.includes(`require("${SDK}")`)) throw new Error(`${SDK} is loaded in a way that would load it at once`)
   return calls
 }
+
+/** For the sake of stack traces. */
+const inLines = (code: string): string =>
+  transformSync(code, { minifyWhitespace: true, charset: 'utf8', lineLimit: 120 }).code
 
 const specifierOf = (from: string, file: string) => {
   const path = relative(dirname(from), `${file}.js`).replaceAll('\\', '/')

@@ -5,6 +5,7 @@ import { UpstreamAuthorizer } from '../../../lambda/upstream/upstream-authorizer
 import { StoreUnavailableError } from '../../../limiter/errors'
 import { RateLimiter } from '../../../limiter/rate-limiter'
 import { MemoryStore } from '../../../limiter/stores/memory-store'
+import { sdkCalls } from '../../../limiter/stores/sdk-calls'
 import type { Attack, World } from '../attack'
 import { limit } from '../rules'
 
@@ -17,10 +18,10 @@ const newInstance =
   (answer: () => unknown): NonNullable<Attack['world']> =>
   () => {
     const clock = () => 1_785_944_274_000
-    const client = { send: async () => answer() } as unknown as ConstructorParameters<typeof PolicySets>[0]['client']
+    const calls = sdkCalls({ send: async () => answer() } as never)
     return {
       parts: {
-        configuration: new PolicySets({ client, tableName: 't', clock, log: () => {}, ttlMs: 30_000, deadlineMs: 100 }),
+        configuration: new PolicySets({ calls, tableName: 't', clock, log: () => {}, ttlMs: 30_000, deadlineMs: 100 }),
       },
     }
   }

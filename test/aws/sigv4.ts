@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 
-export interface Credentials {
+interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   /** Of the function's role. */
@@ -17,10 +17,8 @@ export interface Signable {
 }
 
 /**
- * The `authorization` header of a request without a query, by signature version 4.
- *
- * It is twenty lines here, because loading a client of the SDK would take as long as a call of the upstream authorizer.
- * A test compares its signature with the SDK's for the same request.
+ * The `authorization` header of a request without a query, by signature version 4: written from AWS's description, as a
+ * judge of the signer that the product uses.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */

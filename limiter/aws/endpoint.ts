@@ -1,0 +1,75 @@
+import { ConfigError, Mistake, printed } from '../errors'
+
+/**
+ * Domains of each partition, by the prefix of its Regions: the ordinary one and that of dual-stack endpoints. The last
+ * one is everybody else's; tests compare the list with the SDK's.
+ */
+const PARTITIONS: readonly (readonly [prefix: string, domain: string, dualStackDomain: string])[] = [
+  ['cn-', 'amazonaws.com.cn', 'api.amazonwebservices.com.cn'],
+  ['eusc-', 'amazonaws.eu', 'api.amazonwebservices.eu'],
+  ['us-isob-', 'sc2s.sgov.gov', 'api.aws.scloud'],
+  ['us-isof-', 'csp.hci.ic.gov', 'api.aws.hci.ic.gov'],
+  ['us-iso-', 'c2s.ic.gov', 'api.aws.ic.gov'],
+  ['eu-isoe-', 'cloud.adc-e.uk', 'api.cloud-aws.adc-e.uk'],
+  ['', 'amazonaws.com', 'api.aws'],
+]
+
+/** In these Regions the ordinary endpoint of DynamoDB is the FIPS endpoint. */
+const ORDINARY_IS_FIPS = /^dynamodb\.us-gov-/
+
+/** A label of a host name, which a Region becomes. */
+const REGION = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/i
+
+/** The domain of AWS's endpoints in a Region. */
+export const domainOf = (region: string): string => partitionOf(region)[1]
+
+const partitionOf = (region: string) => PARTITIONS.find(([prefix]) => region.startsWith(prefix))!
+
+/** Where a service is called, and for which Region its calls are signed. */
+export interface Endpoint {
+  readonly region: string
+  readonly url: URL
+}
+
+export interface EndpointOptions {
+  /** @default `AWS_REGION` */
+  readonly region?: string | undefined
+  /** @default `AWS_ENDPOINT_URL_DYNAMODB` (of another service, its name), `AWS_ENDPOINT_URL`, or the Region's own */
+  readonly endpoint?: string | undefined
+}
+
+/**
+ * Where a service is called: what is given, else what the environment says in the variables that the SDK reads.
+ * `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT` choose among the Region's own endpoints.
+ *
+ * @param service as its host name says it: `dynamodb`, `lambda`.
+ * @throws ConfigError for a Region or a URL that is missing or invalid.
+ * @see https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html
+ */
+export function endpointOf(service: string, options: EndpointOptions = {}, env = process.env): Endpoint {
+  const configured =
+    env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true'
+      ? undefined
+      : env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] || env.AWS_ENDPOINT_URL
+  const { region = env.AWS_REGION, endpoint = configured || undefined } = options
+  if (typeof region !== 'string' || !REGION.test(region)) {
+    const got = region ? printed(region) : 'none'
+    throw mistake(`region must be a Region such as "eu-central-1" (option region, or AWS_REGION), got ${got}`)
+  }
+  return { region, url: urlOf(endpoint ?? ownEndpoint(service, region, env)) }
+}
+
+function ownEndpoint(service: string, region: string, env: NodeJS.ProcessEnv): string {
+  const [, domain, dualStackDomain] = partitionOf(region)
+  const isDualStack = env.AWS_USE_DUALSTACK_ENDPOINT === 'true'
+  const isFips = env.AWS_USE_FIPS_ENDPOINT === 'true'
+  const hasOwnFips = isDualStack || !ORDINARY_IS_FIPS.test(`${service}.${region}`)
+  return `https://${service}${isFips && hasOwnFips ? '-fips' : ''}.${region}.${isDualStack ? dualStackDomain : domain}`
+}
+
+function urlOf(endpoint: unknown): URL {
+  if (typeof endpoint === 'string' && /^https?:/i.test(endpoint) && URL.canParse(endpoint)) return new URL(endpoint)
+  throw mistake(`endpoint must be a URL that begins with https:// or http://, got ${printed(endpoint)}`)
+}
+
+const mistake = (text: string): ConfigError => new ConfigError([new Mistake('invalid_value', text)])
