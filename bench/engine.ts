@@ -41,10 +41,13 @@ async function startDynaliteApart(): Promise<BenchEngine> {
   }
 }
 
+export const REGION = 'us-east-1'
+export const CREDENTIALS = { accessKeyId: 'bench', secretAccessKey: 'bench' }
+
 const settings = (endpoint: string): DynamoDBClientConfig => ({
   endpoint,
-  region: 'us-east-1',
-  credentials: { accessKeyId: 'bench', secretAccessKey: 'bench' },
+  region: REGION,
+  credentials: CREDENTIALS,
   maxAttempts: 1,
 })
 

@@ -22,9 +22,10 @@ export function buildSplit(
       format: 'cjs',
       platform: 'node',
       target: 'node20',
-      charset: 'utf8',
+      charset: options.charset,
       minifySyntax,
       minifyWhitespace,
+      minifyIdentifiers: minify,
       supported: { 'dynamic-import': false },
     })
     writeFileSync(file, after(code, file))

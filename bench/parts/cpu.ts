@@ -1,14 +1,16 @@
-import { UpdateItemCommand } from '@aws-sdk/client-dynamodb'
+import { UpdateItemCommand, type UpdateItemInput } from '@aws-sdk/client-dynamodb'
 import { createStateTable } from '../../limiter'
-import { CountingClient } from '../engine'
+import { type BenchEngine, CountingClient, CREDENTIALS, REGION } from '../engine'
 import { toFigure } from '../figure'
 import type { Bench, Part } from '../part'
 import { PLENTY, windowSet } from '../policies'
+import { compiled } from '../product'
 import { interleaved, median, ratios, summary } from '../statistics'
 
 const SUBJECTS = 200
 const TABLE = 'bench-cpu'
-type Arm = 'bare' | 'one' | 'four'
+type Way = 'direct' | 'SDK'
+type Arm = `${'bare' | 'one' | 'four'}, ${Way}`
 
 /** What a decision costs beside its call: the processor time of this process, garbage collection included. */
 export const cpu: Part = {
@@ -17,67 +19,93 @@ export const cpu: Part = {
   async run(bench) {
     const client = new CountingClient(bench.engine)
     await createStateTable(client, TABLE)
+    const calls = directCalls(bench.engine)
     const arms: Record<Arm, (subject: number) => Promise<unknown>> = {
-      bare: (subject) => bareUpdate(client, subject),
-      one: decision(bench, client, 1),
-      four: decision(bench, client, 4),
+      'bare, SDK': (subject) => client.send(new UpdateItemCommand(bareUpdate('sdk', subject))),
+      'bare, direct': (subject) => calls.call('UpdateItem', bareUpdate('direct', subject)),
+      'one, direct': decision(bench, 'direct', 1, {}),
+      'four, direct': decision(bench, 'direct', 4, {}),
+      'one, SDK': decision(bench, 'SDK', 1, { client }),
+      'four, SDK': decision(bench, 'SDK', 4, { client }),
     }
-    const decisions = bench.quick ? 60 : 300
-    const slice = (arm: Arm) => () => cpuMicroseconds(decisions, (i) => arms[arm](i % SUBJECTS))
-    for (const arm of ['bare', 'one', 'four'] as const)
-      for (let i = 0; i < (bench.quick ? 1 : 6); i++) await slice(arm)()
-    const limits = { most: 60, least: bench.quick ? 5 : 20, budgetMs: bench.quick ? 1000 : 35_000 }
-    const used = await interleaved({ bare: slice('bare'), one: slice('one'), four: slice('four') }, limits)
+    const decisions = bench.quick ? 60 : 200
+    const slice = (run: (subject: number) => Promise<unknown>) => () =>
+      cpuMicroseconds(decisions, (i) => run(i % SUBJECTS))
+    const slices = Object.fromEntries(Object.entries(arms).map(([arm, run]) => [arm, slice(run)])) as {
+      [Name in Arm]: () => Promise<number>
+    }
+    for (const run of Object.values(slices)) for (let i = 0; i < (bench.quick ? 1 : 6); i++) await run()
+    const limits = { most: 60, least: bench.quick ? 5 : 20, budgetMs: bench.quick ? 1500 : 45_000 }
+    const used = await interleaved(slices, limits)
     client.destroy()
-    const against = (name: string, arm: Arm, atMost: number) =>
+    calls.destroy()
+    const rounds = `${used['bare, SDK'].length} rounds of ${decisions}`
+    const against = (name: string, arm: Arm, base: Arm, atMost?: number) =>
       toFigure(name, {
-        ...summary(ratios(used[arm], used.bare)),
+        ...summary(ratios(used[arm], used[base])),
         unit: '×',
-        goal: { atMost },
-        notes: [`${used.bare.length} rounds of ${decisions}`],
+        ...(atMost !== undefined && { goal: { atMost } }),
+        notes: [rounds],
       })
     return {
-      figures: [against('1 policy', 'one', 1.15), against('4 policies', 'four', 1.4)],
+      figures: [
+        against("1 policy, against the SDK's call", 'one, direct', 'bare, SDK', 0.6),
+        against("4 policies, against the SDK's call", 'four, direct', 'bare, SDK', 0.75),
+        against('1 policy, against a direct call', 'one, direct', 'bare, direct', 1.3),
+        against('4 policies, against a direct call', 'four, direct', 'bare, direct', 1.65),
+        against("1 policy through the SDK's client, against its call", 'one, SDK', 'bare, SDK'),
+        against("4 policies through the SDK's client, against its call", 'four, SDK', 'bare, SDK'),
+      ],
       details: [
-        `Median CPU: ${[used.bare, used.one, used.four].map((values) => `${Math.round(median(values))} µs`).join(', ')} (bare, 1 policy, 4 policies),`,
-        `user and system, one request at a time over ${SUBJECTS} subjects, all through one client on ${bench.engine.name} in a process of its own.`,
+        `Median CPU: ${Object.entries(used)
+          .map(([arm, values]) => `${arm} ${Math.round(median(values))} µs`)
+          .join('; ')}.`,
+        `User and system, one request at a time over ${SUBJECTS} subjects, on ${bench.engine.name} in a process of its own.`,
         'Bare: one SET, one ADD, one condition with an OR, ReturnValues ALL_OLD, no deadline.',
       ],
     }
   },
 }
 
-function decision({ product }: Bench, client: CountingClient, count: 1 | 4): (subject: number) => Promise<void> {
-  const store = new product.DynamoDbStore({ client, tableName: TABLE })
+function directCalls({ endpoint }: BenchEngine) {
+  const { DirectCalls } = require(
+    compiled('limiter/stores/direct-calls.ts'),
+  ) as typeof import('../../limiter/stores/direct-calls')
+  return new DirectCalls({ endpoint, region: REGION, credentials: CREDENTIALS })
+}
+
+function decision(
+  { product, engine }: Bench,
+  way: Way,
+  count: 1 | 4,
+  { client }: { readonly client?: CountingClient },
+): (subject: number) => Promise<void> {
+  const connection = client ? { client } : { endpoint: engine.endpoint, region: REGION, credentials: CREDENTIALS }
   const limiter = product.createLimiter({
-    store,
+    store: new product.DynamoDbStore({ ...connection, tableName: TABLE }),
     policies: windowSet(count),
     deadlineMs: 10_000,
     onStoreError: 'throw',
   })
   return async (subject) => {
-    const { allowed } = await limiter.take(`client:${count}:${subject}`)
+    const { allowed } = await limiter.take(`client:${way}:${count}:${subject}`)
     if (!allowed) throw new Error('a request was denied that should have been allowed')
   }
 }
 
 /** What one would write by hand for a counter with a limit. */
-async function bareUpdate(client: CountingClient, subject: number): Promise<void> {
-  await client.send(
-    new UpdateItemCommand({
-      TableName: TABLE,
-      Key: { pk: { S: `client#bare-0123456789-0123456789-0123456789-0123-${subject}` } },
-      UpdateExpression: 'SET seen = :now ADD used :one',
-      ConditionExpression: 'attribute_not_exists(used) OR used <= :most',
-      ExpressionAttributeValues: {
-        ':now': { N: String(Date.now()) },
-        ':one': { N: '1' },
-        ':most': { N: String(PLENTY) },
-      },
-      ReturnValues: 'ALL_OLD',
-    }),
-  )
-}
+const bareUpdate = (way: string, subject: number): UpdateItemInput => ({
+  TableName: TABLE,
+  Key: { pk: { S: `client#bare-${way}-0123456789-0123456789-0123456789-0123-${subject}` } },
+  UpdateExpression: 'SET seen = :now ADD used :one',
+  ConditionExpression: 'attribute_not_exists(used) OR used <= :most',
+  ExpressionAttributeValues: {
+    ':now': { N: String(Date.now()) },
+    ':one': { N: '1' },
+    ':most': { N: String(PLENTY) },
+  },
+  ReturnValues: 'ALL_OLD',
+})
 
 async function cpuMicroseconds(decisions: number, run: (i: number) => Promise<unknown>): Promise<number> {
   const start = process.cpuUsage()
