@@ -3,7 +3,7 @@ import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
 import type { Charge, ChargeTime } from './consistency/strategy'
 import type { Deadline } from './deadline'
-import { contention, StoreUnavailableError } from './errors'
+import { contention, inDoubt } from './errors'
 import { refundsOf } from './refund-writes'
 import type { StoreCalls, Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
@@ -11,7 +11,6 @@ import { afterWrite } from './stores/memory-store'
 import {
   type Item,
   type ItemWrite,
-  marksOf,
   type PolicyWrite,
   REFUND_MARK,
   type SeenMarks,
@@ -21,7 +20,7 @@ import {
 import type { SubjectCache, View } from './subject-cache'
 
 /**
- * Gives back what was charged: units, or all that is stored of a subject.
+ * Gives back units that were charged.
  *
  * Such a write must never be applied twice, so it happens only while marks stand as seen that it changes itself: a copy
  * of it finds them changed, whoever wrote in between. A try that was refused is made again with what was found. One
@@ -110,24 +109,6 @@ export class Refunds {
     throw contention()
   }
 
-  /** Deletes a subject's item as it was last seen, so that no copy of the call deletes what is charged later. */
-  async reset(key: string, deadline: Deadline): Promise<void> {
-    let item = await this.calls.read(key, deadline)
-    while (deadline.leftMs > 0) {
-      if (isAbsent(item)) return
-      const seen = marksOf(item)
-      const { kind, item: found, afterDoubt } = await this.calls.delete(key, seen, deadline)
-      if (kind === 'deleted' || isAbsent(found)) return
-      if (afterDoubt && !hasOne(found, seen)) {
-        throw inDoubt(
-          'the answer to a reset was lost, and others have written since: the quotas may not have been whole',
-        )
-      }
-      item = found
-    }
-    throw contention()
-  }
-
   /**
    * A mark that any copy of a write finds changed once the item was deleted: our own where we have written, which few
    * others change.
@@ -159,12 +140,3 @@ const refundWrites = (charge: Charge, item: Item, charged: ChargeTime, now: Epoc
     charged,
     now,
   )
-
-const isAbsent = ({ marks, policies }: Item): boolean =>
-  Object.keys(marks).length === 0 && Object.keys(policies).length === 0
-
-/** Whether a mark still is what it was: then the item was not deleted. */
-const hasOne = ({ marks }: Item, seen: SeenMarks): boolean =>
-  Object.keys(marks).some((mark) => marks[mark] === seen[mark])
-
-const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)

@@ -2,8 +2,9 @@ import { bind, type Counter } from './algorithms/counter'
 import { holds, LONGEST_KEPT_MS } from './algorithms/holds'
 import { nonBlocking } from './algorithms/non-blocking'
 import type { EpochMs } from './clock'
-import { type CompiledPolicy, compile } from './compiled-policy'
+import { type CompiledPolicy, compile, fieldsOf } from './compiled-policy'
 import { LONGEST_HOLD_MS, MOST_SLOTS } from './policies/quota'
+import type { Item } from './stores/store'
 
 /** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
 const QUOTA = { limit: MOST_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: LONGEST_HOLD_MS }
@@ -31,8 +32,14 @@ export const RESERVATIONS = reservationsBy(bind(holds, QUOTA), false)
 /** The same where all that is reserved only observes: a caller who has too many open is not denied for that. */
 export const OBSERVED = reservationsBy(nonBlocking(bind(holds, QUOTA), 'observe'), true)
 
-/** In other subjects' items: since when units have been reserved there, so that none is given back after a reset. */
+/** In other subjects' items: since when reserved units count there, so that none from before a reset is given back. */
 export const SHARED = reservationsBy(bind(holds, { ...QUOTA, limit: 0, isShared: true }), false)
+
+/** Since when reserved units count in an item; `undefined` where none have been reserved. */
+export function reservedSince(item: Item): EpochMs | undefined {
+  const since = fieldsOf(item, RESERVATIONS)?.b
+  return typeof since === 'number' ? since : undefined
+}
 
 /** What a request reserved of one policy. */
 export interface ReservedUnits {

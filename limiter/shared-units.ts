@@ -1,12 +1,12 @@
-import { exactly, numberOf, when } from './algorithms/conditional-write'
+import { exactly, when } from './algorithms/conditional-write'
 import { heldSince } from './algorithms/holds'
 import { BoundedMap } from './bounded-map'
 import type { EpochMs } from './clock'
-import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import type { CompiledPolicy } from './compiled-policy'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
 import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
-import { RESERVATIONS, type Reserved } from './reservations'
+import { RESERVATIONS, type Reserved, reservedSince } from './reservations'
 import type { Tried } from './store-calls'
 import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from './stores/store'
 
@@ -161,7 +161,7 @@ function giveBackParts(
   now: EpochMs,
 ): PolicyWrite[] {
   const ends = endsIn(item, reserved)
-  const since = numberOf(fieldsOf(item, RESERVATIONS), 'b', Infinity)
-  const back = since <= chargedAt ? backWrites(item, reserved.entries, units, chargedAt, now) : []
+  const back =
+    (reservedSince(item) ?? Infinity) <= chargedAt ? backWrites(item, reserved.entries, units, chargedAt, now) : []
   return back.length === 0 ? ends : [{ prefix: RESERVATIONS.prefix, write: heldSince(chargedAt) }, ...ends, ...back]
 }

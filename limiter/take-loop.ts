@@ -9,6 +9,7 @@ import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import { Refunds } from './refunds'
+import { reset } from './resets'
 import { deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
@@ -199,7 +200,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
    * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
    */
   async reset(key: string): Promise<void> {
-    await this.refunds.reset(key, this.deadline())
+    await reset(this.calls, key, this.deadline())
     this.cache.forget(key)
     this.items.forget(key)
   }

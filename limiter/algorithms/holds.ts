@@ -25,8 +25,8 @@ export interface HoldsQuota {
   /** The longest that a hold lasts, in milliseconds. */
   readonly longestMs: number
   /**
-   * Whether the holds stand in another item: here is `b` alone, since when requests have held units of this one. An
-   * item that was reset, and begun again, has none or a later one.
+   * Whether the holds stand in another item: here is `b` alone: since when units of this one count that
+   * requests hold. A reset moves it.
    */
   readonly isShared?: boolean
 }
@@ -131,7 +131,7 @@ export const holds: Algorithm<HoldsQuota> = {
 
 const ALWAYS: Verdict = { allowed: true, remaining: MOST_UNITS, resetAfterMs: 0, retryAfterMs: 0 }
 
-/** That units of this item have been held since then, and it was not reset. */
+/** That units of this item that were held then count there: it was not reset. */
 export const heldSince = (at: EpochMs): ConditionalWrite => when([atMost('b', at)])
 
 /** Where a limit was lowered, more are stored than a request can remove: a denial removes some of them. */

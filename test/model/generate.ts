@@ -163,7 +163,7 @@ function steps(
         faults,
       }),
     ],
-    reset: [1, fc.record({ ...base, do: fc.constant('reset'), of: subject, faults })],
+    reset: [holding ? 4 : 1, fc.record({ ...base, do: fc.constant('reset'), of: subject, faults })],
     close: [1, fc.record({ ...base, do: fc.constant('close'), faults })],
     crash: [1, fc.record({ ...base, do: fc.constant('crash') })],
     freeze: [1, fc.record({ ...base, do: fc.constant('freeze'), ms: fc.constantFrom(1, 300, 1000, 5000, 60_000) })],

@@ -6,7 +6,7 @@ import { idOf } from './holding'
 import type { Breach, Law } from './laws'
 import { durationMs } from './quotas'
 import { settledAsKnown } from './settled-units'
-import type { Chronicle, Entry, Request } from './simulation'
+import { type Chronicle, type Entry, isReset, type Request } from './simulation'
 
 /** How long a denial for want of a slot is remembered. */
 const REMEMBERED_MS = 200
@@ -60,7 +60,7 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
     const { call, at, outcome } = entry
     if (outcome !== 'applied' || call.kind === 'read') continue
     const live = all.filter(({ key, to }) => key === call.key && to === Infinity)
-    if (call.kind === 'delete') {
+    if (isReset(entry)) {
       for (const one of live) one.to = at
       continue
     }
@@ -83,7 +83,8 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
           if (!one) breach('a settlement counts once', at, `what ${who(request)} ended of ${call.key} was ended before`)
           else {
             one.to = at
-            one.ended = { by: request, at: now }
+            // what was given back of a request that failed goes on beside the next ones
+            one.ended = { by: call.write!.id.mark === REFUND_MARK ? undefined : request, at: now }
             const isOver = one.until + CLOCKS_DIFFER_MS <= now
             if (!isOver && !mayEnd(entry, one))
               breach('a hold is ended by nobody else', at, `${who(request)} ended what ${who(one.owner)} holds`)
@@ -110,18 +111,19 @@ class SharedUnits {
   private readonly givenBack = new Set<string>()
 
   /**
-   * Whether a settlement may write so: a debt while its process does not know of the reservation's end; and what is
-   * given back once, after it ended the reservation. A copy of a debt may count again once the subject was reset.
+   * Whether a settlement may write so: a debt that was sent before its process knew of the reservation's end; and what
+   * is given back once, after it ended the reservation.
    */
-  follow({ copy, call: { key, request, write, instance } }: Entry, all: readonly Holding[]): boolean {
+  follow({ call: { key, request, write, instance, sentAt } }: Entry, all: readonly Holding[]): boolean {
     const { ends } = request!
     const isBack = write!.parts.some(
       ({ prefix, write: { assignments } }) => prefix === RESERVATIONS.prefix && assignments.length === 0,
     )
     if (!isBack) {
-      const isKnown = (by: Request | undefined) => by?.instance === instance && by.ended === true
-      if (copy) return true
-      return !all.some(({ owner, prefix, ended }) => isOfUnits(prefix) && owner === ends!.request && isKnown(ended?.by))
+      const isKnown = (by: Request | undefined) =>
+        by?.instance === instance && by.ended === true && by.endedAt! <= sentAt
+      const own = all.filter(({ owner, prefix }) => isOfUnits(prefix) && owner === ends!.request)
+      return own.some(({ to }) => to === Infinity) || !own.some(({ ended }) => isKnown(ended?.by))
     }
     const hasEnded = all.some(
       ({ owner, prefix, ended }) => isOfUnits(prefix) && owner === ends!.request && ended?.by === request,

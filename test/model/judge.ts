@@ -4,7 +4,7 @@ import { keepsBounds } from './bounds'
 import { holdsLaws, isDeniedBySlots } from './holds-laws'
 import type { Breach, Law } from './laws'
 import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
-import { type Call, type Chronicle, type Entry, isLook, type Request, takenBy } from './simulation'
+import { type Call, type Chronicle, type Entry, isLook, isReset, type Request, takenBy } from './simulation'
 import { degradedOnes, localShares } from './without-store'
 
 /** All breaches of laws in a chronicle. */
@@ -123,7 +123,7 @@ class StrictJudge {
     const { call, outcome } = entry
     if (outcome !== 'applied') return
     const { request, key } = call
-    if (call.kind === 'delete') this.followReset(entry)
+    if (isReset(entry)) this.followReset(entry)
     else if (request && !isHolderAlone(request, key) && !changesNothing(entry)) this.followWrite(entry, request, key)
   }
 
@@ -189,8 +189,7 @@ class StrictJudge {
   private appliedBefore(entry: Entry): Entry[] {
     const { request, key } = entry.call
     const wiped = this.chronicle.entries.findLast(
-      ({ seq, call, outcome }) =>
-        seq < entry.seq && outcome === 'applied' && call.key === key && call.kind === 'delete',
+      (one) => one.seq < entry.seq && one.outcome === 'applied' && one.call.key === key && isReset(one),
     )
     const refunds = request!.step.do === 'refund'
     return this.chronicle.entries
@@ -200,8 +199,7 @@ class StrictJudge {
           seq > (wiped?.seq ?? -1) &&
           outcome === 'applied' &&
           call.request === request &&
-          call.key === key &&
-          call.kind !== 'delete',
+          call.key === key,
       )
       .filter((one) => !changesNothing(one) && !this.records.has(one) && (!refunds || givesBack(one)))
   }
@@ -405,16 +403,14 @@ class StrictJudge {
 
   private wasReset(key: string, from: number, to: number): boolean {
     return this.chronicle.entries.some(
-      ({ seq, call, outcome }) =>
-        seq > from && seq < to && call.key === key && call.kind === 'delete' && outcome === 'applied',
+      (one) => one.seq > from && one.seq < to && one.call.key === key && one.outcome === 'applied' && isReset(one),
     )
   }
 
   private followReset(entry: Entry): void {
     const { request, key } = entry.call
     const earlier = this.chronicle.entries.filter(
-      ({ seq, call, outcome }) =>
-        seq < entry.seq && call.request === request && call.kind === 'delete' && outcome === 'applied',
+      (one) => one.seq < entry.seq && one.call.request === request && one.outcome === 'applied' && isReset(one),
     )
     const last = earlier.at(-1)
     // A write that was sent before the first of them and sent again may be removed as well.

@@ -169,4 +169,19 @@ describe('a history that once broke a law now obeys it:', () => {
         { after: 0, on: 0, do: 'refund', of: 0, back: 0, withTime: false },
       ],
     }))
+
+  it('units that were reserved before a reset are not given back after it, if one reserves late that was decided before', () =>
+    replay({
+      seed: 1,
+      policies: [{ name: 'fixed', algorithm: 'fixed-window', limit: 5, window: '1m' }],
+      instances: [{ skewMs: 0 }, { skewMs: 0 }, { skewMs: 0 }],
+      steps: [
+        { after: 0, on: 0, do: 'takeAll', of: [0, 1], cost: 2, reserve: 600_000 },
+        { after: 0, on: 1, do: 'takeAll', of: [2, 1], cost: 1, reserve: 600_000, faults: ['ok', 'arrives late'] },
+        { after: 300, on: 2, do: 'reset', of: 1 },
+        { after: 300, on: 0, do: 'settle', of: 0, back: 0, used: 0 },
+        { after: 100, on: 1, do: 'take', of: 1, cost: 1 },
+      ],
+      denialTtlMs: 1000,
+    }))
 })

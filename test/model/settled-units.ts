@@ -4,7 +4,7 @@ import { REFUND_MARK } from '../../limiter/stores/store'
 import { idOf } from './holding'
 import type { Breach } from './laws'
 import { NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
-import { type Chronicle, type Entry, type Request, takenBy } from './simulation'
+import { type Chronicle, type Entry, isReset, type Request, resetMoment, takenBy } from './simulation'
 
 /** A charge of one subject in the store's journal, and what became of it. */
 interface Charge {
@@ -41,7 +41,6 @@ class SettledSubject {
   private charges: Charge[] = []
   /** Requests whose units a reset has wiped: a debt of theirs is charged nevertheless. */
   private readonly wiped: Request[] = []
-  private resetAt = -Infinity
   /** Since when units of this item are held, as it says itself. */
   private heldSince: number | undefined
   private readonly mixed: boolean
@@ -68,11 +67,10 @@ class SettledSubject {
         if (charge) charge.settled = { by: request, seq }
       }
       if (call.key !== this.key) continue
-      if (call.kind === 'delete') {
-        this.resetAt = Math.floor(this.chronicle.start + entry.at) + this.chronicle.instances[0]!.skewMs
+      if (isReset(entry)) {
         this.wiped.push(...this.charges.map((one) => one.request))
         this.charges = []
-        this.heldSince = undefined
+        this.heldSince = resetMoment(call.write)
       } else if (request && call.kind === 'write') {
         this.heldSince ??= heldSince(entry)
         if (call.write!.id.mark === REFUND_MARK) {
@@ -81,22 +79,14 @@ class SettledSubject {
         }
         const prefixes = chargedBy(entry)
         if (prefixes.size === 0 && !isReserving(entry)) continue
-        if (this.charges.some((one) => one.request === request)) break // counts twice, as documented
-        if (this.isOlderThanReset(entry)) break
+        const before = [...this.charges.map((one) => one.request), ...this.wiped]
+        if (before.includes(request)) break // counts twice, as documented
         found.push(...this.atCharge(entry, request))
         const { at } = call.write!
         this.charges.push({ request, seq, at, reservedAt: this.reservedAt(request) ?? at, prefixes })
       }
     }
     return found
-  }
-
-  /**
-   * Whether a charge was decided before a reset and arrived after it: the item is then as old as what was wiped, and
-   * may give that back.
-   */
-  private isOlderThanReset({ call: { write } }: Entry): boolean {
-    return this.wiped.length > 0 && write!.at <= this.resetAt
   }
 
   /** Whether it is known whose units were given back. */

@@ -5,6 +5,7 @@ import type { LimiterEvent } from '../../limiter/events'
 import type { Meter } from '../../limiter/meter'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
+import { RESERVATIONS } from '../../limiter/reservations'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import {
@@ -107,6 +108,17 @@ export const takenBy = (
 /** Whether a request takes nothing of any policy, and no slot. */
 export const isLook = (request: Request): boolean =>
   (!request.running || request.step.do === 'peek') && request.policies.every((policy) => takenBy(request, policy) === 0)
+
+/** Whether an entry wipes a subject's item: it is deleted, or emptied where units are reserved. */
+export const isReset = ({ call: { kind, write } }: Entry): boolean =>
+  kind === 'delete' || resetMoment(write) !== undefined
+
+/** Since when units count in an item that this write empties. */
+export function resetMoment(write: ItemWrite | undefined): number | undefined {
+  const own = write?.parts.find(({ prefix }) => prefix === RESERVATIONS.prefix)
+  const moved = own?.write.assignments.find((one) => 'set' in one && one.field === 'b')
+  return moved && 'set' in moved ? moved.set : undefined
+}
 
 /** A call to the store. */
 export interface Call {
