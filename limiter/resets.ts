@@ -49,7 +49,7 @@ async function empty(
   const at = calls.now()
   let whileMarks = marksOf(item)
   let outcome: Tried<WriteOutcome> | undefined
-  for (const parts of emptying(item, Math.max(at + CLOCKS_DIFFER_MS, since + 1))) {
+  for (const parts of emptying(item, Math.max(at + CLOCKS_DIFFER_MS, since) + 1)) {
     const { value } = calls.nextId()
     outcome = await calls.write(key, { parts, id: { mark: REFUND_MARK, value }, whileMarks, at }, deadline)
     if (outcome.kind === 'refused') break

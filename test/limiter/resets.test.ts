@@ -1,10 +1,11 @@
-import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { createLimiter, MemoryStore, type PolicyInput, type StateStore } from '../../limiter'
 import type { Deadline } from '../../limiter/deadline'
 import { RESERVATIONS } from '../../limiter/reservations'
 import { reset } from '../../limiter/resets'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { type ItemWrite, REFUND_MARK } from '../../limiter/stores/store'
+import { openEngine } from '../stores'
 import { MIDNIGHT } from './limiters'
 import { COUNTINGS } from './lost-answers'
 
@@ -74,6 +75,7 @@ describe.each(Object.entries(SETTLED))('%s of everybody, after a reset', (_name,
     ['was a second ahead', 1000, 0],
   ])('gets nothing back that was reserved before, if a clock %s', async (_, beforeMs, afterMs) => {
     const { limiter, reserve, used } = scene()
+    await reserve('first', 1)
     const { reservation } = await reserve('a', 20, limiter(beforeMs))
     await limiter().reset('all')
     await reserve('b', 7, limiter(afterMs))
@@ -85,7 +87,7 @@ describe.each(Object.entries(SETTLED))('%s of everybody, after a reset', (_name,
     const { limiter, reserve, used, after } = scene()
     await reserve('a', 20)
     await limiter().reset('all')
-    after(1000)
+    after(1001)
     const [less, more] = [await reserve('b', 10), await reserve('c', 10)]
     await limiter().settle(less.reservation!, 4)
     await limiter().settle(more.reservation!, 15)
@@ -94,39 +96,41 @@ describe.each(Object.entries(SETTLED))('%s of everybody, after a reset', (_name,
 })
 
 /** An item of which units are reserved, and calls of which the first answer may be lost. */
-async function world(fields: Readonly<Record<string, number>>, prefix = 'a1Zz') {
-  const memory = new MemoryStore()
+async function world(fields: Readonly<Record<string, number>>, store: StateStore = new MemoryStore()) {
+  const prefix = 'a1Zz'
   const all = { writes: [] as ItemWrite[], deletes: 0 }
   let ids = 1000
   const charge = (field: string, mark = 'r2') =>
-    memory.write('k', {
+    store.write('k', {
       parts: [{ prefix, write: { guard: [], assignments: [{ field, add: 1 }] } }],
       id: { mark, value: ++ids },
       at: T,
     })
   const assignments = Object.entries(fields).map(([field, set]) => ({ field, set }))
-  await memory.write('k', {
-    parts: [
-      { prefix, write: { guard: [], assignments } },
-      { prefix: RESERVATIONS.prefix, write: { guard: [], assignments: [{ field: 'b', set: T - 5000 }] } },
-    ],
-    id: { mark: 'r1', value: 1 },
-    expiresAtSeconds: 4_102_444_800,
-    at: T,
-  })
+  for (let i = 0; i < assignments.length; i += 50) {
+    await store.write('k', {
+      parts: [
+        { prefix, write: { guard: [], assignments: assignments.slice(i, i + 50) } },
+        { prefix: RESERVATIONS.prefix, write: { guard: [], assignments: [{ field: 'b', set: T - 5000 }] } },
+      ],
+      id: { mark: 'r1', value: ++ids },
+      expiresAtSeconds: 4_102_444_800,
+      at: T,
+    })
+  }
   const plan: { lost?: boolean; after?: () => Promise<unknown>; before?: () => Promise<unknown> }[] = []
   const calls = {
     now: () => T,
     nextId: () => ({ mark: 'r1', value: ++ids }),
-    read: (key: string) => memory.read(key),
+    read: (key: string) => store.read(key),
     async write(key: string, write: ItemWrite) {
       toUpdate(write) // throws where DynamoDB does not take it
       all.writes.push(write)
       const { lost = false, before, after } = plan.shift() ?? {}
       await before?.()
-      const answer = await memory.write(key, write)
+      const answer = await store.write(key, write)
       await after?.()
-      return { ...(lost ? await memory.write(key, write) : answer), afterDoubt: lost }
+      return { ...(lost ? await store.write(key, write) : answer), afterDoubt: lost }
     },
     delete: () => {
       throw new Error('is not deleted')
@@ -135,8 +139,8 @@ async function world(fields: Readonly<Record<string, number>>, prefix = 'a1Zz') 
   return Object.assign(all, {
     plan,
     charge,
-    memory,
-    item: () => memory.read('k'),
+    store,
+    item: () => store.read('k'),
     reset: () => reset(calls as unknown as StoreCalls, 'k', { leftMs: 1000 } as Deadline),
   })
 }
@@ -150,9 +154,26 @@ describe('a reset of a subject of which units are reserved', () => {
     const { reset, item, writes } = await world(holds(count))
     await reset()
     const { policies, marks, expiresAtSeconds } = await item()
-    expect(policies).toEqual({ a1Zz: {}, [RESERVATIONS.prefix]: { b: T + 1000 } })
-    expect([marks, expiresAtSeconds]).toEqual([{ r1: 1, [REFUND_MARK]: expect.any(Number) }, 4_102_444_800])
+    expect(policies).toEqual({ a1Zz: {}, [RESERVATIONS.prefix]: { b: T + 1001 } })
+    expect([marks, expiresAtSeconds]).toEqual([
+      { r1: expect.any(Number), [REFUND_MARK]: expect.any(Number) },
+      4_102_444_800,
+    ])
     expect(writes).toHaveLength(Math.ceil((count + 1) / 100))
+  })
+
+  it('does so on an engine, too', async () => {
+    const engine = await openEngine('dynalite')
+    try {
+      const { reset, item, charge } = await world(holds(150), engine.store)
+      await reset()
+      expect((await item()).policies).toEqual({ [RESERVATIONS.prefix]: { b: T + 1001 } })
+      await charge('c')
+      await reset()
+      expect((await item()).policies).toEqual({ [RESERVATIONS.prefix]: { b: T + 1002 } })
+    } finally {
+      await engine.close()
+    }
   })
 
   it('makes no write where nothing was charged since the last one', async () => {
@@ -173,14 +194,14 @@ describe('a reset of a subject of which units are reserved', () => {
   })
 
   it('whose answer is lost has ended, whoever wrote since', async () => {
-    const { reset, item, plan, charge, memory, writes } = await world(holds(1))
+    const { reset, item, plan, charge, store, writes } = await world(holds(1))
     plan.push({
       lost: true,
       after: async () => {
         await charge('c')
-        const { marks } = await memory.read('k')
+        const { marks } = await store.read('k')
         const { [REFUND_MARK]: seen } = marks
-        await memory.write('k', { parts: [], id: { mark: REFUND_MARK, value: 7 }, whileMarks: { r8: seen }, at: T })
+        await store.write('k', { parts: [], id: { mark: REFUND_MARK, value: 7 }, whileMarks: { r8: seen }, at: T })
       },
     })
     await reset()
