@@ -19,16 +19,22 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv
   /** A file that Node loads first. */
   readonly preload?: string
+  /** Options of Node itself. */
+  readonly execArgv?: readonly string[]
 }
 
 /** The answer to one question. */
 export type Reply = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: string }
 
 /** Starts compiled files as they are, and with TypeScript among them through tsx, like the bench itself. */
-export function startChild(file: string, { args = [], env, preload }: ChildOptions = {}): Child {
+export function startChild(file: string, { args = [], env, preload, execArgv = [] }: ChildOptions = {}): Child {
   const loader = [file, preload].some((path) => path?.endsWith('.ts')) ? ['--require', require.resolve('tsx/cjs')] : []
-  const execArgv = [...loader, ...(preload === undefined ? [] : ['--require', preload])]
-  const child = fork(file, args, { execArgv, env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const preloaded = preload === undefined ? [] : ['--require', preload]
+  const child = fork(file, args, {
+    execArgv: [...execArgv, ...loader, ...preloaded],
+    env,
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
   child.stdout?.resume() // a full pipe would stop the child
   const waiting = new Map<number, (reply: Reply) => void>()
   let last = 0

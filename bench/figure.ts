@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number
 }
 
-export type Unit = 'calls' | 'writes' | '%' | '×' | 'KB' | 'bytes' | 'MB' | 'lines/s'
+export type Unit = 'calls' | 'writes' | '%' | '×' | 'KB' | 'bytes' | 'µs' | 'MB' | 'lines/s'
 
 /** One measured number, with its goal if it has one. */
 export interface Figure {

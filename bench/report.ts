@@ -27,6 +27,7 @@ const DECIMALS: Readonly<Record<Unit, number>> = {
   '×': 2,
   KB: 0,
   bytes: 0,
+  µs: 1,
   MB: 1,
   'lines/s': 0,
 }

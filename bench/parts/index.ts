@@ -6,6 +6,7 @@ import { cpu } from './cpu'
 import { denials } from './denials'
 import { fleet } from './fleet'
 import { leases } from './leases'
+import { overhead } from './overhead'
 import { scaling } from './scaling'
 import { simulate } from './simulate'
 import { size } from './size'
@@ -19,6 +20,7 @@ export const PARTS = {
   denials,
   throughput,
   cpu,
+  overhead,
   bundle,
   config,
   scaling,
