@@ -14,7 +14,7 @@ export function checkCost(cost: number, least: 0 | 1, name?: string): void {
 /** What a request takes from each policy. @throws CostError of the first cost that is none. */
 export function toUnits(charge: Charge): Charge {
   checkCost(charge.cost, 0)
-  for (const [name, cost] of Object.entries(charge.costs ?? {})) checkCost(cost, 0, name)
+  if (charge.costs) for (const [name, cost] of Object.entries(charge.costs)) checkCost(cost, 0, name)
   return namedUnits(charge)
 }
 

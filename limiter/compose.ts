@@ -1,11 +1,14 @@
-import type { Exceeded, Verdicts } from './algorithms/algorithm'
+import type { Exceeded, Verdict, Verdicts } from './algorithms/algorithm'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Decision, Standing } from './decision'
+import { leftOf } from './known-denial'
 
 /** What the policies of one subject said. */
 export interface SubjectVerdicts {
   readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
+  /** How long ago they said it, in milliseconds: times have counted down since. @default 0 */
+  readonly elapsedMs?: number
 }
 
 /** Where policies share a name: the standing of each, of which a decision shows the tightest. */
@@ -34,73 +37,88 @@ export function compose(
   degraded = false,
   retryAfterIsLowerBound = false,
 ): Decision {
-  let shown: Named | undefined
+  let name = ''
+  let shown: Standing | undefined
   let retryAfterMs = 0
   let delayMs = 0
   let waitMs = 0
   let chargedAt = Infinity
-  const exceeded = new Set<Exceeded>()
+  const exceeded: Exceeded[] = []
   const policies: Record<string, Standing> = {}
   let isNameShared = false
-  for (const { policies: asked, verdicts } of answers) {
-    for (const [i, verdict] of verdicts.entries()) {
-      const { name, waits, isInternal } = asked[i]!
+  for (const { policies: asked, verdicts, elapsedMs } of answers) {
+    for (let i = 0; i < verdicts.length; i++) {
+      const [policy, verdict] = [asked[i]!, verdicts[i]!]
       if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
-      if (isInternal && verdict.allowed && !verdict.exceeded && answers.some(hasExternal)) continue
-      const standing = toStanding(asked[i]!, verdict, degraded)
-      if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
-      retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
+      if (policy.isInternal && verdict.allowed && !verdict.exceeded && answers.some(hasExternal)) continue
+      const standing = toStanding(policy, verdict, degraded, elapsedMs)
+      if (!shown || comesBefore(standing, shown)) [name, shown] = [policy.name, standing]
+      retryAfterMs = Math.max(retryAfterMs, standing.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
-      if (waits) waitMs = Math.max(waitMs, standing.delayMs)
-      if (standing.exceeded) exceeded.add(standing.exceeded)
-      const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
+      if (policy.waits) waitMs = Math.max(waitMs, standing.delayMs)
+      if (standing.exceeded) exceeded.push(standing.exceeded)
+      const other = Object.hasOwn(policies, policy.name) ? policies[policy.name] : undefined // subjects may share names
       isNameShared ||= other !== undefined
-      if (!other || tighter(standing, other)) policies[name] = standing
+      if (!other || tighter(standing, other)) policies[policy.name] = standing
     }
   }
   if (isNameShared) {
-    const each = ({ policies: asked, verdicts }: SubjectVerdicts) =>
-      verdicts.map((verdict, i) => [asked[i]!, toStanding(asked[i]!, verdict, degraded)] as const)
+    const each = ({ policies: asked, verdicts, elapsedMs }: SubjectVerdicts) =>
+      verdicts.map((verdict, i) => [asked[i]!, toStanding(asked[i]!, verdict, degraded, elapsedMs)] as const)
     ofSameName.set(policies, new Map(answers.flatMap(each)))
   }
-  const { name, standing } = shown!
-  const { allowed } = standing
-  const did = (what: Exceeded) => allowed && exceeded.has(what)
-  return {
-    ...standing,
-    policy: name,
+  const { allowed, limit, windowMs, remaining, resetAfterMs } = shown!
+  const decision: Decision = {
+    allowed,
+    limit,
+    windowMs,
+    remaining,
+    resetAfterMs,
     retryAfterMs,
     delayMs: allowed ? delayMs : 0,
+    policy: name,
     waitMs: allowed ? waitMs : 0,
-    overrun: did('overrun'),
-    observed: did('observe'),
-    priority: did('deprioritize') ? 'low' : 'normal',
+    overrun: allowed && exceeded.includes('overrun'),
+    observed: allowed && exceeded.includes('observe'),
+    priority: allowed && exceeded.includes('deprioritize') ? 'low' : 'normal',
     chargedAt: allowed && chargedAt < Infinity ? chargedAt : null,
     retryAfterIsLowerBound: !allowed && retryAfterIsLowerBound,
     degraded,
     policies,
   }
+  say(decision, shown!)
+  return decision
 }
 
 /** Whether policies were asked that somebody wrote: of a request that reserves 0 units of all policies none is. */
 const hasExternal = ({ policies }: SubjectVerdicts): boolean => policies.some(({ isInternal }) => !isInternal)
 
-interface Named {
-  readonly name: string
-  readonly standing: Standing
+/** What only some standings say. */
+type Details = Pick<Standing, 'counts' | 'overage' | 'exceeded' | 'lockedOut'>
+
+function say(to: { -readonly [Name in keyof Standing]: Standing[Name] }, from: Details): void {
+  if (from.counts) to.counts = from.counts
+  if (from.overage !== undefined) to.overage = from.overage
+  if (from.exceeded) to.exceeded = from.exceeded
+  if (from.lockedOut) to.lockedOut = from.lockedOut
 }
 
 /** Overage is reported only if it is recorded, which it is not without the store. */
-const toStanding = (
+function toStanding(
   { limit, windowMs, counter }: CompiledPolicy,
-  verdict: Verdicts[number],
+  verdict: Verdict,
   degraded: boolean,
-): Standing => {
-  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, overage, exceeded, lockedOut } = verdict
-  const numbers = { allowed, limit, windowMs, remaining, resetAfterMs, retryAfterMs, delayMs }
-  const counts = counter.isEndedByOthers && { counts: 'running' as const }
-  const standing = { ...numbers, ...counts, ...(exceeded && { exceeded }), ...(lockedOut && { lockedOut }) }
-  return overage === undefined || degraded ? standing : { ...standing, overage }
+  elapsedMs = 0,
+): Standing {
+  const { allowed, remaining, exceeded, lockedOut } = verdict
+  const resetAfterMs = leftOf(verdict.resetAfterMs, elapsedMs)
+  const retryAfterMs = leftOf(verdict.retryAfterMs, elapsedMs)
+  const delayMs = leftOf(verdict.delayMs ?? 0, elapsedMs)
+  const standing: Standing = { allowed, limit, windowMs, remaining, resetAfterMs, retryAfterMs, delayMs }
+  const counts = counter.isEndedByOthers ? 'running' : undefined
+  const overage = degraded ? undefined : verdict.overage
+  if (counts || exceeded || lockedOut || overage !== undefined) say(standing, { counts, overage, exceeded, lockedOut })
+  return standing
 }
 
 /** The first denial stays; among those that allow, the tighter one. */

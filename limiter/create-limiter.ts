@@ -109,10 +109,10 @@ export function createLimiter<
     countsRunning: running !== undefined,
     take: async (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
       refuseRunning('take')
-      const one = charge(subject, options)
-      return options?.reserve === undefined
-        ? limiter.decide([one])
-        : reservations.reserve([one], options as ReserveOptions)
+      const charges = [charge(subject, options)]
+      if (options?.reserve !== undefined) return reservations.reserve(charges, options as ReserveOptions)
+      const decision = limiter.decideAtOnce(charges)
+      return decision instanceof Promise ? await decision : decision // nothing to wait for
     },
     acquire: async (subject, options = {}) => {
       if (!running)

@@ -26,18 +26,26 @@ export class FleetClock {
    * after that began.
    */
   observe({ item, seenAt }: View, policies: readonly CompiledPolicy[]): number {
-    const reached = policies.map((policy) => policy.counter.reachedAt(fieldsOf(item, policy), seenAt) ?? 0)
-    const aheadMs = Math.max(0, Math.max(...reached) - seenAt)
+    let reachedAt = seenAt
+    for (const policy of policies)
+      reachedAt = Math.max(reachedAt, policy.counter.reachedAt(fieldsOf(item, policy), seenAt) ?? 0)
+    const aheadMs = reachedAt - seenAt
     if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MOST_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
     return aheadMs
   }
 
   /** Whether one of several requests that a view denies by our clock may pass by theirs. */
   mayAdmit(view: View, policies: readonly CompiledPolicy[], requests: readonly Units[], now: EpochMs): boolean {
-    const aheadMs = Math.max(this.aheadAt(now), this.observe(view, policies))
-    if (aheadMs === 0 || Math.abs(now - view.seenAt) < YOUNG_MS) return false
+    const aheadMs = this.leadOver(view, policies, now)
+    if (aheadMs === 0) return false
     const states = statesOf(view, policies)
     return requests.some((request) => allStepsAllow(stepAll(states, policies, request, now + aheadMs)))
+  }
+
+  /** How far ahead of ours a clock may be by which another instance would decide; 0 where the view is too young. */
+  leadOver(view: View, policies: readonly CompiledPolicy[], now: EpochMs): number {
+    const aheadMs = Math.max(this.aheadAt(now), this.observe(view, policies))
+    return Math.abs(now - view.seenAt) < YOUNG_MS ? 0 : aheadMs
   }
 
   private aheadAt(now: EpochMs): number {

@@ -16,6 +16,12 @@ import { evenly, takesNone } from './units'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
 
+/** What the subjects of a request say: all of them, or, not whole, those whose denial is known without a call. */
+interface Answers {
+  readonly answers: readonly SubjectVerdicts[]
+  readonly isWhole: boolean
+}
+
 /**
  * Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can
  * share a write.
@@ -53,24 +59,18 @@ export class RateLimiter {
    * that was never there, or that never let us in, are mistakes of the set-up and thrown. A failure of one subject's
    * item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
    */
-  async decide(given: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
+  async decide(given: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
+    return await this.decideAtOnce(given, withoutStore)
+  }
+
+  /** The same, and no promise where a request like it was denied before and nothing has changed since. */
+  decideAtOnce(given: readonly Charge[], withoutStore: WithoutStore = {}): Decision | Promise<Decision> {
     const charges = given.map(toUnits)
-    const [askedAt, startedAt] = [this.loop.now(), performance.now()]
-    try {
-      const { answers, isWhole } = await this.ask(charges)
-      const flushing = this.fallback.flush(charges)
-      if (flushing && this.hasSeen(charges, askedAt))
-        await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
-      return compose(answers, false, !isWhole)
-    } catch (error) {
-      const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
-      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
-        throw error
-      const { reason } = error
-      const failureMode = reason === 'item' ? 'deny' : onStoreError
-      const decision = this.fallback.decide(charges.map(withoutInternal), failureMode, localShare)
-      return { ...decision, failure: reason, failureMode }
-    }
+    const parts = this.partsOf(charges)
+    const denied = knownDenial(parts)
+    if (!denied) return this.decideByCalls(charges, parts, withoutStore)
+    this.fallback.flush(charges)
+    return compose([denied])
   }
 
   now(): EpochMs {
@@ -130,6 +130,29 @@ export class RateLimiter {
     await Promise.all([this.strategies.close(), this.fallback.close()])
   }
 
+  private async decideByCalls(
+    charges: readonly Charge[],
+    parts: readonly Part[],
+    withoutStore: WithoutStore,
+  ): Promise<Decision> {
+    const [askedAt, startedAt] = [this.loop.now(), performance.now()]
+    try {
+      const { answers, isWhole } = await this.ask(parts)
+      const flushing = this.fallback.flush(charges)
+      if (flushing && this.hasSeen(charges, askedAt))
+        await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
+      return compose(answers, false, !isWhole)
+    } catch (error) {
+      const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
+      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
+        throw error
+      const { reason } = error
+      const failureMode = reason === 'item' ? 'deny' : onStoreError
+      const decision = this.fallback.decide(charges.map(withoutInternal), failureMode, localShare)
+      return { ...decision, failure: reason, failureMode }
+    }
+  }
+
   /** What this instance admitted by itself is given back there first. */
   private giveBack(whole: Charge, charged: ChargeTime): Promise<void>[] {
     const even = evenly(whole).filter((one) => !takesNone(one))
@@ -141,14 +164,11 @@ export class RateLimiter {
   }
 
   private partsOf(charges: readonly Charge[]): Part[] {
+    if (charges.length === 1) return this.strategies.partsOf(charges[0]!)
     return charges.flatMap((charge) => this.strategies.partsOf(charge))
   }
 
-  /** @returns what all subjects say, or, not whole, those whose denial is known without a call. */
-  private async ask(
-    charges: readonly Charge[],
-  ): Promise<{ readonly answers: readonly SubjectVerdicts[]; readonly isWhole: boolean }> {
-    const parts = this.partsOf(charges)
+  private async ask(parts: readonly Part[]): Promise<Answers> {
     if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
     const denied = parts.flatMap((part): SubjectVerdicts[] => {
       const verdicts = takesNone(part) ? undefined : part.strategy.cachedDenial(part)
@@ -183,4 +203,12 @@ export class RateLimiter {
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
     return !this.loop.reached && SETUP_FAILURES.includes(reason)
   }
+}
+
+/** The denial of a request like one that was denied before, where one subject answers for it. */
+function knownDenial(parts: readonly Part[]): SubjectVerdicts | undefined {
+  const part = parts[0]!
+  if (parts.length > 1 || takesNone(part)) return undefined
+  const past = part.strategy.knownDenial?.(part)
+  return past && { policies: part.policies, verdicts: past.verdicts, elapsedMs: past.elapsedMs }
 }

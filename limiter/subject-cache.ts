@@ -1,4 +1,5 @@
 import type { EpochMs } from './clock'
+import type { KnownDenial } from './known-denial'
 import type { Item } from './stores/store'
 
 /** What this instance last saw of a subject. */
@@ -9,6 +10,8 @@ export interface View {
   readonly shared: boolean
   /** How often in a row our write was refused because others had taken what had become free. */
   readonly consecutiveConflicts: number
+  /** The last request that was denied by this view alone. */
+  denial?: KnownDenial
 }
 
 /** Remembers the views of the subjects seen last, at most `max` of them. */

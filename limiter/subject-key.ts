@@ -9,10 +9,7 @@ export const NAMESPACE = {
   optional: true,
 } as const
 
-/** Half of a surrogate pair: UTF-8 writes all of these alike. */
-const UNPAIRED = /\p{Surrogate}/u
-
-const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
+const SCOPED = /^[a-z][a-z0-9-]{0,15}:/
 
 /** A subject's key without a secret, as it is stored: its scope, `#` and 43 characters of SHA-256. */
 const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
@@ -29,7 +26,7 @@ const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
  */
 export function subjectKey(subject: string, secret?: Uint8Array, namespace = ''): string {
   if (typeof subject !== 'string' || subject === '') throw new SubjectError(subject)
-  const scope = SCOPE.exec(subject)?.[0] ?? 'subject'
+  const scope = SCOPED.test(subject) ? subject.slice(0, subject.indexOf(':')) : 'subject'
   const plain = `${scope}#${hash('sha256', hashed(subject, namespace), 'base64url')}`
   return secret ? hmacOf(plain, scope, secret) : plain
 }
@@ -41,11 +38,11 @@ export function withSecret(key: string, secret: Uint8Array): string | undefined 
 }
 
 /**
- * The subject itself; with a namespace, or where UTF-8 would write another subject alike, what begins with a byte that
- * no UTF-8 has. A namespace is ASCII, so the next such byte is its end.
+ * The subject itself; with a namespace, or where half of a surrogate pair stands alone, which UTF-8 writes like any
+ * other half, what begins with a byte that no UTF-8 has. A namespace is ASCII, so the next such byte is its end.
  */
 function hashed(subject: string, namespace: string): string | Uint8Array {
-  if (namespace === '' && !UNPAIRED.test(subject)) return subject
+  if (namespace === '' && subject.isWellFormed()) return subject
   return Buffer.concat([Buffer.from(`\xff${namespace}\xff`, 'latin1'), Buffer.from(subject, 'utf16le')])
 }
 

@@ -6,16 +6,18 @@ import type { Deadline } from './deadline'
 import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
+import { KnownDenial, type PastVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import { Refunds } from './refunds'
 import { reset } from './resets'
-import { deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
+import { allStepsAllow, deniedByRunning, deniedByRunning, standAll, standAll, statesOf, statesOf, stepAll, stepAll, verdictsOf, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
 import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
+import type { Units } from './units'
 
 export interface TakeLoopOptions extends StoreCallsOptions {
   /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
@@ -89,7 +91,18 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     return this.cache.get(key)
   }
 
+  knownDenial(charge: Charge): PastVerdicts | undefined {
+    const view = this.cache.get(charge.key)
+    if (!view?.denial?.isOf(charge)) return undefined
+    const now = this.now()
+    if (!isRecent(view, now, this.options.denialTtlMs)) return undefined
+    const aheadMs = this.fleet.leadOver(view, charge.policies, now)
+    return aheadMs === 0 || view.denial.deniesAt(now + aheadMs) ? view.denial.saysNow(now) : undefined
+  }
+
   cachedDenial(charge: Charge): Verdicts | undefined {
+    const known = this.knownDenial(charge)
+    if (known) return verdictsNow(known)
     const { key, policies } = charge
     const now = this.now()
     const view = this.cache.get(key)
@@ -100,7 +113,10 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     // the denial itself has to be recorded
     if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
     if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
-    return steps.every(({ verdict }) => verdict.allowed) ? undefined : verdictsOf(steps, states, policies, now)
+    if (allStepsAllow(steps)) return undefined
+    const verdicts = verdictsOf(steps, states, policies, now)
+    remember(view, policies, charge, verdicts, now)
+    return verdicts
   }
 
   async decideBatch({ key, policies, requests }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
@@ -123,6 +139,9 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         if (!(await this.items.record(key, plan.denials, policies, known.view!.item, now, deadline))) continue
         if (wasRefused) this.cache.recordConflict(key, true)
         for (const { position, verdicts } of plan.denials) answers[position] = verdicts
+        const [denial] = plan.denials
+        if (plan.denials.length === 1 && denial!.records.length === 0)
+          remember(known.view!, policies, pending[0]!, denial!.verdicts, now)
         return answers
       }
       if (plan.kind === 'answer') {
@@ -232,4 +251,16 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     const view = this.cache.get(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.items.read(key, deadline)
   }
+}
+
+/** Remembers a denial that need not be written down. One that ends when a running request does is asked for anew. */
+function remember(
+  view: View,
+  policies: readonly CompiledPolicy[],
+  units: Units,
+  verdicts: Verdicts,
+  now: EpochMs,
+): void {
+  if (!units.holds && !policies.some(({ counter }) => counter.isEndedByOthers))
+    view.denial = new KnownDenial(policies, statesOf(view, policies), units, verdicts, now)
 }

@@ -33,11 +33,14 @@ export const overhead: Part = {
         children.set(name, startChild(join(__dirname, '..', 'children', 'overhead.ts'), { execArgv }))
         await children.get(name)!.ask({ ask: 'limiter', product, arm: ARMS[name] })
       }
-      const each = async (ask: 'cpu' | 'garbage', calls: number, rounds: { most: number; least: number }) =>
-        interleaved(
-          Object.fromEntries(names.map((name) => [name, () => children.get(name)!.ask<number>({ ask, calls })])),
-          { ...rounds, budgetMs: quick ? 1000 : 20_000 },
-        )
+      const each = async (ask: 'cpu' | 'garbage', calls: number, rounds: { most: number; least: number }) => {
+        const arm = (name: string) => () =>
+          children.get(name)!.ask<number>({ ask, calls: ARMS[name]!.call === 'charge' ? calls : 5 * calls })
+        return interleaved(Object.fromEntries(names.map((name) => [name, arm(name)])), {
+          ...rounds,
+          budgetMs: quick ? 1000 : 20_000,
+        })
+      }
       const cpu = await each('cpu', quick ? 500 : 4000, { most: 40, least: quick ? 3 : 15 })
       const garbage = await each('garbage', 100, { most: 9, least: 3 })
       return { figures: [...names.flatMap((name) => figures(name, cpu, garbage)), thirty(cpu)], details: DETAILS }

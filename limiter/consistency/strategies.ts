@@ -31,10 +31,11 @@ export class Strategies {
   partsOf({ key, policies, cost, costs, holds }: Charge): Part[] {
     const lists = this.lists.get(policies) ?? this.split(policies)
     this.lists.set(policies, lists)
-    if (!costs) return lists.map((list) => (holds ? { ...list, key, cost, holds } : { ...list, key, cost }))
+    const partOf = ({ strategy, policies }: PartOfAll): Part => ({ strategy, policies, key, cost, costs, holds })
+    if (!costs) return lists.map(partOf)
     // units that are leased, or given back to memory, are as many of each policy
     return lists.flatMap((list): Part[] => {
-      const part = { ...list, key, cost, costs, holds }
+      const part = partOf(list)
       return list.strategy === this.strategies.strict ? [part] : evenly(part)
     })
   }

@@ -2,6 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
+import type { PastVerdicts } from '../known-denial'
 import type { Units } from '../units'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
 
@@ -28,6 +29,10 @@ export class Strict implements Strategy {
     private readonly leased: Strategy,
     private readonly onEvent: OnEvent,
   ) {}
+
+  knownDenial(charge: Charge): PastVerdicts | undefined {
+    return this.isHot(charge) ? undefined : this.subjects.knownDenial(charge)
+  }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     return (this.isHot(charge) ? this.leased : this.subjects).cachedDenial(charge)

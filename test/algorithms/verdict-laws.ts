@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
+import { saysTheSame } from '../../limiter/known-denial'
 import {
   type AlgorithmSpec,
   anyCost,
@@ -99,6 +100,25 @@ export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
       const early = peek(after, quota, wholeAt - 1)
       expectEqual(early.resetAfterMs, 1, context)
       expectEqual(early.remaining < peek({}, quota, wholeAt - 1).remaining || (early.delayMs ?? 0) > 0, true, context)
+    }))
+
+  it('as time passes over one state, room only grows, and an answer that is the same later, times counted down, was the same meanwhile', () =>
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
+      const at = (elapsedMs: number) => algorithm.step(state, quota, cost, now + elapsedMs).verdict
+      const first = at(0)
+      const { resetAfterMs, retryAfterMs } = first
+      const edges = [resetAfterMs, retryAfterMs].filter((ms) => ms > 0 && ms < Infinity)
+      for (const later of [1, 5, 97, windowMs(quota) / 12, windowMs(quota), ...edges].map(Math.ceil)) {
+        for (const elapsedMs of [0, later - 1, later]) {
+          const context = { state, quota, cost, now, elapsedMs, first, last: at(elapsedMs) }
+          expectEqual(first.allowed && !at(elapsedMs).allowed, false, context)
+          if (elapsedMs === 0 || !saysTheSame(first, at(elapsedMs), elapsedMs)) continue
+          for (let i = 0; i <= 12; i++) {
+            const between = i < 6 ? Math.min(i, elapsedMs) : Math.floor((elapsedMs * (i - 5)) / 8)
+            expectEqual(saysTheSame(first, at(between), between), true, { ...context, between })
+          }
+        }
+      }
     }))
 
   it('a peek writes nothing, and reports the same as the request before it', () =>

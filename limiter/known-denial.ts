@@ -1,0 +1,142 @@
+import type { Verdict, Verdicts } from './algorithms/algorithm'
+import type { Fields } from './algorithms/conditional-write'
+import type { EpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
+import { type Units, unitsOf } from './units'
+
+/** How far ahead a policy is asked whether it will still say the same, at first and at most, in milliseconds. */
+const MAX_SPAN_MS = 4096
+
+/** What one policy says of the request. */
+interface Said {
+  readonly policy: CompiledPolicy
+  readonly fields: Fields | undefined
+  /** What the request takes of it. */
+  readonly units: number
+  /** It says the same until then, with times that count down. */
+  before: EpochMs
+  /** How far ahead it is asked the next time whether it still will. */
+  spanMs: number
+}
+
+/** Verdicts of a moment ago: their times have counted down since. */
+export interface PastVerdicts {
+  readonly verdicts: Verdicts
+  readonly elapsedMs: number
+}
+
+/**
+ * The denial of a request by what is known of its subject: what it says at every later moment, without asking policies
+ * again whose numbers only count down.
+ *
+ * A policy is asked at two moments. Where its answers are the same, times counted down, so are those between: as time
+ * passes over one state, room only grows, and what was to come at a moment comes then (the laws of verdicts in
+ * docs/algorithms.md). Where they differ it is asked again a millisecond later, and less far ahead.
+ *
+ * None is remembered that has to be written down, or that ends when a running request does.
+ */
+export class KnownDenial {
+  private readonly said: readonly Said[]
+
+  /** @param verdicts what the policies say at a moment, by these states. */
+  constructor(
+    private readonly policies: readonly CompiledPolicy[],
+    states: readonly (Fields | undefined)[],
+    units: Units,
+    private verdicts: Verdicts,
+    private at: EpochMs,
+  ) {
+    this.said = policies.map((policy, i) => ({
+      policy,
+      fields: states[i],
+      units: unitsOf(units, policy),
+      before: at + 1,
+      spanMs: MAX_SPAN_MS,
+    }))
+  }
+
+  /** Whether another request takes the same. */
+  isOf(charge: Units & { readonly policies: readonly CompiledPolicy[] }): boolean {
+    if (charge.policies !== this.policies || charge.holds) return false
+    for (const { policy, units } of this.said) if (unitsOf(charge, policy) !== units) return false
+    return true
+  }
+
+  /** Whether the request is denied at a later moment, too. */
+  deniesAt(later: EpochMs): boolean {
+    return this.said.some(
+      ({ policy, fields, units, before }, i) =>
+        !this.verdicts[i]!.allowed &&
+        ((this.at <= later && later < before) || !policy.counter.step(fields, units, later).verdict.allowed),
+    )
+  }
+
+  /**
+   * What the policies say now; `undefined`, from then on, where they deny the request no longer or the denial has to be
+   * written down; and where the clock was set back.
+   */
+  saysNow(now: EpochMs): PastVerdicts | undefined {
+    if (now >= this.at && this.said.some(({ before }) => now >= before) && !this.askAgain(now)) this.at = Infinity
+    return now < this.at ? undefined : { verdicts: this.verdicts, elapsedMs: now - this.at }
+  }
+
+  /** Asks the policies that may say something else by now; false where the denial is over. */
+  private askAgain(now: EpochMs): boolean {
+    const verdicts: Verdict[] = []
+    for (const [i, said] of this.said.entries()) {
+      const past = this.verdicts[i]!
+      const verdict = now < said.before ? countedDown(past, now - this.at) : ask(said, past.allowed, now)
+      if (!verdict) return false
+      verdicts.push(verdict)
+    }
+    this.verdicts = verdicts
+    this.at = now
+    return verdicts.some(({ allowed }) => !allowed)
+  }
+}
+
+/** What a policy says, and until when; `undefined` where its denial has to be written down. */
+function ask(said: Said, isAllowed: boolean, now: EpochMs): Verdict | undefined {
+  const { policy, fields, spanMs } = said
+  const told = policy.counter.step(fields, isAllowed ? 0 : said.units, now)
+  if (!told.verdict.allowed && told.write) return undefined
+  const isUncharged = isAllowed || told.verdict.allowed // others deny the request
+  const { verdict } = isUncharged === isAllowed ? told : policy.counter.step(fields, 0, now)
+  const later = policy.counter.step(fields, isUncharged ? 0 : said.units, now + spanMs)
+  const isSame = !later.write && saysTheSame(verdict, later.verdict, spanMs)
+  said.before = now + (isSame ? spanMs : 0) + 1
+  said.spanMs = isSame ? Math.min(4 * spanMs, MAX_SPAN_MS) : Math.max(1, Math.floor(spanMs / 4))
+  return verdict
+}
+
+/** Whether a later answer is the earlier one with its times counted down, of which none is over yet. */
+export function saysTheSame(earlier: Verdict, later: Verdict, elapsedMs: number): boolean {
+  const isSameTime = (before = 0, after = 0) => (before === 0 ? after === 0 : after > 0 && before - elapsedMs === after)
+  return (
+    earlier.allowed === later.allowed &&
+    earlier.remaining === later.remaining &&
+    earlier.overage === later.overage &&
+    earlier.exceeded === later.exceeded &&
+    earlier.lockedOut === later.lockedOut &&
+    isSameTime(earlier.resetAfterMs, later.resetAfterMs) &&
+    isSameTime(earlier.retryAfterMs, later.retryAfterMs) &&
+    isSameTime(earlier.delayMs, later.delayMs)
+  )
+}
+
+/** Verdicts as they are now. */
+export const verdictsNow = ({ verdicts, elapsedMs }: PastVerdicts): Verdicts =>
+  elapsedMs === 0 ? verdicts : verdicts.map((verdict) => countedDown(verdict, elapsedMs))
+
+function countedDown(verdict: Verdict, elapsedMs: number): Verdict {
+  const { resetAfterMs, retryAfterMs, delayMs } = verdict
+  return {
+    ...verdict,
+    resetAfterMs: leftOf(resetAfterMs, elapsedMs),
+    retryAfterMs: leftOf(retryAfterMs, elapsedMs),
+    ...(delayMs && { delayMs: leftOf(delayMs, elapsedMs) }),
+  }
+}
+
+/** What is left of a time after so many milliseconds; 0 stays 0. */
+export const leftOf = (ms: number, elapsedMs: number): number => (ms === 0 ? 0 : ms - elapsedMs)
