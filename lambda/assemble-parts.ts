@@ -8,7 +8,7 @@ import { Clients } from './config-table/clients'
 import { PolicySets } from './config-table/configuration'
 import type { JwtSettings } from './config-table/items/jwt-settings'
 import { KeyRings } from './config-table/key-rings'
-import { LastValid } from './config-table/last-valid'
+import type { LastValid, LastValidOptions } from './config-table/last-valid'
 import type { Config } from './environment'
 import { Sources } from './identity/sources'
 import type { TokenVerifier } from './identity/token-verifier'
@@ -46,7 +46,7 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
       onStoreError: failureMode,
       onEvent,
     }),
-    configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: new LastValid(reading) }),
+    configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: lastValidOf(reading) }),
     subjectKeys,
     signingKeys,
     plans: new Plans(log),
@@ -58,5 +58,18 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
     ipv6Prefix,
     authentication,
     failOpen: failureMode !== 'deny',
+  }
+}
+
+/** Loaded after the first reading: no request waits for it but those that meet an item that was never valid here. */
+function lastValidOf(options: LastValidOptions): Pick<LastValid, 'keep' | 'read'> {
+  let loaded: Promise<LastValid> | undefined
+  const load = () => {
+    loaded ??= import('./config-table/last-valid.ts').then(({ LastValid }) => new LastValid(options))
+    return loaded
+  }
+  return {
+    keep: async (valid, present) => (await load()).keep(valid, present),
+    read: async () => (await load()).read(),
   }
 }

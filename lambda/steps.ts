@@ -1,5 +1,4 @@
 import type { Charge } from '../limiter/rate-limiter'
-import { reserve } from '../limiter/reserving'
 import type { ReservedDecision } from '../limiter/take-options'
 import type { AuthorizerParts } from './authorizer-parts'
 import type { Holding } from './charge-plans'
@@ -204,8 +203,9 @@ async function decided(
   caller?: string,
 ): Promise<Pick<Outcome, 'decision' | 'reservation'> & ReturnType<typeof chargedBy>> {
   const withoutStore = { onStoreError: failureMode, localShare: policies.settings.localShare }
-  const { reservation, ...decision }: ReservedDecision = holding
-    ? await reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore, caller)
+  const reserving = holding && (await import('../limiter/reserving.ts'))
+  const { reservation, ...decision }: ReservedDecision = reserving
+    ? await reserving.reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore, caller)
     : await limiter.decide(charges, withoutStore)
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })

@@ -5,6 +5,8 @@ import { writeNotices } from './third-party-notices'
 
 export const ROOT = join(__dirname, '..')
 
+const HANDLER = join(ROOT, 'lambda', 'handler.ts')
+
 /** Options for bundling the code of any of the project's functions; the reasons are below. */
 export const functionBundleOptions = {
   absWorkingDir: ROOT,
@@ -22,13 +24,15 @@ export const functionBundleOptions = {
  * code imports when it is needed. Deployment and the local gateway use the same options.
  *
  * For Node 20, because that is the oldest version that runs the local gateway, and a newer target is no smaller.
+ * Every file depends on the handler (`inject`), so that all that it needs is one file, whatever the others share of it.
  * `mainFields` selects ES modules of packages, whose unused code is removed. The SDK stays outside: the authorizer
  * calls DynamoDB and Lambda without it, and has its credentials in the environment.
  */
 export const authorizerBundleOptions = {
   ...functionBundleOptions,
-  entryPoints: { index: join(ROOT, 'lambda', 'handler.ts') },
+  entryPoints: { index: HANDLER },
   external: ['@smithy/core/event-streams'], // which nothing of ours uses
+  inject: [HANDLER],
 } satisfies BuildOptions
 
 /**

@@ -7,7 +7,7 @@ import type { Charge, ChargeTime, Part } from './consistency/strategy'
 import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
-import { Fallback } from './fallback'
+import type { Fallback } from './fallback'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
 import type { Item } from './stores/store'
@@ -29,9 +29,11 @@ interface Answers {
 export class RateLimiter {
   readonly loop: TakeLoop
   private readonly strategies: Strategies
-  private readonly fallback: Fallback
+  /** Loaded when the store cannot be asked for the first time. */
+  private fallback: Fallback | undefined
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
+  private readonly maxSubjects: number
 
   constructor(options: RateLimiterOptions) {
     const {
@@ -47,9 +49,9 @@ export class RateLimiter {
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
     this.strategies = new Strategies(this.loop, maxSubjects, onEvent)
-    this.fallback = new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject), maxSubjects)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
+    this.maxSubjects = maxSubjects
   }
 
   /**
@@ -66,10 +68,12 @@ export class RateLimiter {
   /** The same, and no promise where a request like it was denied before and nothing has changed since. */
   decideAtOnce(given: readonly Charge[], withoutStore: WithoutStore = {}): Decision | Promise<Decision> {
     const charges = given.map(toUnits)
+    if (!this.strategies.areLoaded(charges))
+      return this.strategies.load(charges).then(() => this.decideAtOnce(given, withoutStore))
     const parts = this.partsOf(charges)
     const denied = knownDenial(parts)
     if (!denied) return this.decideByCalls(charges, parts, withoutStore)
-    this.fallback.flush(charges)
+    this.fallback?.flush(charges)
     return compose([denied])
   }
 
@@ -90,6 +94,7 @@ export class RateLimiter {
   /** What `decide` would say, taking nothing. */
   async peek(given: readonly Charge[]): Promise<Decision> {
     const charges = given.map(toUnits)
+    if (!this.strategies.areLoaded(charges)) await this.strategies.load(charges)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
   }
 
@@ -101,6 +106,7 @@ export class RateLimiter {
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
+    if (!this.strategies.areLoaded([whole])) await this.strategies.load([whole])
     const refunds = this.giveBack(whole, charged)
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
@@ -108,26 +114,26 @@ export class RateLimiter {
 
   /** Ends what a request holds that was admitted here without the store; false where it holds nothing. */
   endHere(key: string, id: string): boolean {
-    return this.fallback.end(key, id)
+    return this.fallback?.end(key, id) ?? false
   }
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
   async reset(key: string): Promise<void> {
     // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
     // arrives after.
-    await Promise.all([this.strategies.forget(key), this.fallback.forget(key)])
+    await Promise.all([this.strategies.forget(key), this.fallback?.forget(key)])
     try {
       await this.loop.reset(key)
     } finally {
       this.loop.forget(key)
       void this.strategies.forget(key)
-      void this.fallback.forget(key)
+      void this.fallback?.forget(key)
     }
   }
 
   /** Returns leased units, and sends counts in memory to the store, for a program that stops. */
   async close(): Promise<void> {
-    await Promise.all([this.strategies.close(), this.fallback.close()])
+    await Promise.all([this.strategies.close(), this.fallback?.close()])
   }
 
   private async decideByCalls(
@@ -138,7 +144,7 @@ export class RateLimiter {
     const [askedAt, startedAt] = [this.loop.now(), performance.now()]
     try {
       const { answers, isWhole } = await this.ask(parts)
-      const flushing = this.fallback.flush(charges)
+      const flushing = this.fallback?.flush(charges)
       if (flushing && this.hasSeen(charges, askedAt))
         await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
       return compose(answers, false, !isWhole)
@@ -148,15 +154,22 @@ export class RateLimiter {
         throw error
       const { reason } = error
       const failureMode = reason === 'item' ? 'deny' : onStoreError
-      const decision = this.fallback.decide(charges.map(withoutInternal), failureMode, localShare)
+      const fallback = await this.loadFallback()
+      const decision = fallback.decide(charges.map(withoutInternal), failureMode, localShare)
       return { ...decision, failure: reason, failureMode }
     }
+  }
+
+  private async loadFallback(): Promise<Fallback> {
+    const { Fallback } = await import('./fallback.ts')
+    this.fallback ??= new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject), this.maxSubjects)
+    return this.fallback
   }
 
   /** What this instance admitted by itself is given back there first. */
   private giveBack(whole: Charge, charged: ChargeTime): Promise<void>[] {
     const even = evenly(whole).filter((one) => !takesNone(one))
-    const here = even.map((one) => this.fallback.giveBack(one, charged))
+    const here = even.map((one) => this.fallback?.giveBack(one, charged) ?? 0)
     const left = here.every((units) => units === 0)
       ? [whole]
       : even.map((one, i) => ({ ...one, cost: one.cost - here[i]! }))

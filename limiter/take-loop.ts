@@ -9,8 +9,7 @@ import { purge } from './item-maintenance'
 import { KnownDenial, type PastVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
-import { Refunds } from './refunds'
-import { reset } from './resets'
+import type { Refunds } from './refunds'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
@@ -46,18 +45,12 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   private readonly calls: StoreCalls
   readonly items: SubjectItems
   private readonly fleet = new FleetClock()
-  private readonly refunds: Refunds
+  private refunds: Refunds | undefined
 
   constructor(private readonly options: TakeLoopOptions) {
     this.cache = new SubjectCache(options.maxSubjects)
     this.calls = new StoreCalls(options)
     this.items = new SubjectItems(this.calls, this.cache)
-    this.refunds = new Refunds(
-      this.calls,
-      this.cache,
-      (key, deadline) => this.recent(key, deadline),
-      (key, deadline) => this.items.read(key, deadline),
-    )
   }
 
   /** Whether the store has ever answered. */
@@ -209,7 +202,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     throw contention()
   }
 
-  refund(charge: Charge, charged: ChargeTime): Promise<void> {
+  async refund(charge: Charge, charged: ChargeTime): Promise<void> {
+    this.refunds ??= await this.loadRefunds()
     return this.refunds.refund(charge, charged, this.deadline())
   }
 
@@ -219,6 +213,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
    * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
    */
   async reset(key: string): Promise<void> {
+    const { reset } = await import('./resets.ts')
     await reset(this.calls, key, this.deadline())
     this.cache.forget(key)
     this.items.forget(key)
@@ -244,6 +239,16 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
       mayAdmit: (seen, costs) => this.fleet.mayAdmit(seen, policies, costs, now),
     }
+  }
+
+  private async loadRefunds(): Promise<Refunds> {
+    const { Refunds } = await import('./refunds.ts')
+    return new Refunds(
+      this.calls,
+      this.cache,
+      (key, deadline) => this.recent(key, deadline),
+      (key, deadline) => this.items.read(key, deadline),
+    )
   }
 
   /** What was last seen of a subject if that is recent, else what is stored. */

@@ -2,29 +2,46 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../events'
 import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
-import type { States } from '../steps'
+import { type States, statesOf } from '../steps'
 import { evenly } from '../units'
-import { Eventual } from './eventual'
-import { Leased } from './leased'
+import type { Eventual } from './eventual'
+import type { Leased } from './leased'
 import type { Charge, Part, StoredSubjects, Strategy, Subject } from './strategy'
 import { Strict } from './strict'
 import { WriteCoalescer } from './write-coalescer'
 
 type PartOfAll = Pick<Part, 'strategy' | 'policies'>
+type OfPolicies = { readonly policies: readonly CompiledPolicy[] }
 
-/** Chooses how the policies of a charge are counted, by their `consistency`. */
+/** Chooses how the policies of a charge are counted, by their `consistency`: what is not strict is loaded when needed. */
 export class Strategies {
-  private readonly strategies: Readonly<Record<Consistency, Strategy>>
-  private readonly leased: Leased
-  private readonly eventual: Eventual
+  private readonly strict: Strict
+  private leased: Leased | undefined
+  private eventual: Eventual | undefined
+  private readonly writes: WriteCoalescer
   private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
 
-  constructor(subjects: StoredSubjects & LateWriter, maxSubjects: number, onEvent: OnEvent) {
-    const writes = new WriteCoalescer(subjects)
-    this.leased = new Leased(subjects, writes, onEvent, maxSubjects)
-    this.eventual = new Eventual(subjects, maxSubjects)
-    const strict = new Strict(subjects, writes, this.leased, onEvent)
-    this.strategies = { strict, leased: this.leased, eventual: this.eventual }
+  constructor(
+    private readonly subjects: StoredSubjects & LateWriter,
+    private readonly maxSubjects: number,
+    private readonly onEvent: OnEvent,
+  ) {
+    this.writes = new WriteCoalescer(subjects)
+    this.strict = new Strict(subjects, this.writes, () => this.loadLeased(), onEvent)
+  }
+
+  /** Whether these policies can be counted at once. */
+  areLoaded(charges: readonly OfPolicies[]): boolean {
+    return charges.every(
+      ({ policies }) => this.lists.has(policies) || policies.every(({ consistency }) => this[consistency]),
+    )
+  }
+
+  /** To be awaited before anything is asked of policies. */
+  async load(charges: readonly OfPolicies[]): Promise<void> {
+    const wanted = new Set(charges.flatMap(({ policies }) => policies.map(({ consistency }) => consistency)))
+    if (wanted.has('leased')) await this.loadLeased()
+    if (wanted.has('eventual')) await this.loadEventual()
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
@@ -36,30 +53,43 @@ export class Strategies {
     // units that are leased, or given back to memory, are as many of each policy
     return lists.flatMap((list): Part[] => {
       const part = partOf(list)
-      return list.strategy === this.strategies.strict ? [part] : evenly(part)
+      return list.strategy === this.strict ? [part] : evenly(part)
     })
   }
 
   /** What was last seen of a subject in the store, and counted here since. */
   lastSeen(subject: Subject): States {
-    return this.eventual.lastSeen(subject)
+    return this.eventual?.lastSeen(subject) ?? statesOf(this.subjects.view(subject.key), subject.policies)
   }
 
   /** Gives back leased units, and writes down what is only in memory. */
   async close(): Promise<void> {
-    await Promise.all([this.leased.close(), this.eventual.close()])
+    await Promise.all([this.leased?.close(), this.eventual?.close()])
   }
 
   /** Forgets what is only in memory of a subject that is reset. */
   async forget(key: string): Promise<void> {
-    await Promise.all(Object.values(this.strategies).map((strategy) => strategy.forget(key)))
+    await Promise.all([this.strict, this.leased, this.eventual].map((strategy) => strategy?.forget(key)))
+  }
+
+  private async loadLeased(): Promise<Leased> {
+    const { Leased } = await import('./leased.ts')
+    this.leased ??= new Leased(this.subjects, this.writes, this.onEvent, this.maxSubjects)
+    return this.leased
+  }
+
+  private async loadEventual(): Promise<Eventual> {
+    const { Eventual } = await import('./eventual.ts')
+    this.eventual ??= new Eventual(this.subjects, this.maxSubjects)
+    return this.eventual
   }
 
   private split(policies: readonly CompiledPolicy[]): readonly PartOfAll[] {
-    return (Object.keys(this.strategies) as Consistency[]).flatMap((consistency) => {
+    return (['strict', 'leased', 'eventual'] satisfies Consistency[]).flatMap((consistency) => {
       const those = policies.filter((policy) => policy.consistency === consistency)
       if (those.length === 0) return []
-      return { strategy: this.strategies[consistency], policies: those.length === policies.length ? policies : those }
+      const strategy: Strategy = this[consistency]! // it is loaded
+      return { strategy, policies: those.length === policies.length ? policies : those }
     })
   }
 }

@@ -22,11 +22,13 @@ const MOST_HOT = 1000
  */
 export class Strict implements Strategy {
   private readonly hotUntil = new Map<string, EpochMs>()
+  /** Loaded before the first subject is hot. */
+  private leased: Strategy | undefined
 
   constructor(
     private readonly subjects: StoredSubjects,
     private readonly writes: Writes,
-    private readonly leased: Strategy,
+    private readonly loadLeased: () => Promise<Strategy>,
     private readonly onEvent: OnEvent,
   ) {}
 
@@ -35,7 +37,7 @@ export class Strict implements Strategy {
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    return (this.isHot(charge) ? this.leased : this.subjects).cachedDenial(charge)
+    return (this.isHot(charge) ? this.leased! : this.subjects).cachedDenial(charge)
   }
 
   async take(charge: Charge): Promise<Verdicts> {
@@ -45,22 +47,23 @@ export class Strict implements Strategy {
       } catch (error) {
         const isHot = error instanceof StoreUnavailableError && error.reason === 'hot-key'
         if (!isHot || !isLeasable(charge)) throw error
+        this.leased ??= await this.loadLeased()
         this.remember(charge.key)
       }
     }
-    return this.leased.take(charge)
+    return this.leased!.take(charge)
   }
 
   peek(charge: Charge): Promise<Verdicts> {
-    return (this.isHot(charge) ? this.leased : this.subjects).peek(charge)
+    return (this.isHot(charge) ? this.leased! : this.subjects).peek(charge)
   }
 
   giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
-    return this.isHot(charge) ? this.leased.giveBack(charge, charged) : this.subjects.refund(charge, charged)
+    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.subjects.refund(charge, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    return (this.isHot(subject) ? this.leased : this.subjects).standing(subject)
+    return (this.isHot(subject) ? this.leased! : this.subjects).standing(subject)
   }
 
   forget(key: string): void {

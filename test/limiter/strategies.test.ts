@@ -26,6 +26,7 @@ function world() {
     (await loop.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
   /** Sends requests of one unit, one in each millisecond. */
   const busy = async (policies: typeof strict, requests: number) => {
+    await strategies.load([{ policies }])
     for (let i = 0; i < requests; i++) {
       world.now++
       for (const part of strategies.partsOf({ key: 'k', policies, cost: 1 }))
@@ -37,8 +38,9 @@ function world() {
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the parts of a charge', () => {
-  it('are its policies by consistency, each with its strategy', () => {
+  it('are its policies by consistency, each with its strategy', async () => {
     const { strategies } = world()
+    await strategies.load([{ policies: [...leased, ...eventual] }])
     const [other] = counted('strict', 'other')
     const parts = strategies.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
     expect(parts.map(({ strategy: way }) => way.constructor)).toEqual([Strict, Leased, Eventual])
@@ -54,15 +56,18 @@ describe('the parts of a charge', () => {
     ['strict', strict, Strict],
     ['leased', leased, Leased],
     ['eventual', eventual, Eventual],
-  ] as const)('are one if all policies are %s, with the very list that was given', (_, policies, way) => {
-    const parts = world().strategies.partsOf({ key: 'k', policies, cost: 1 })
+  ] as const)('are one if all policies are %s, with the very list that was given', async (_, policies, way) => {
+    const { strategies } = world()
+    await strategies.load([{ policies }])
+    const parts = strategies.partsOf({ key: 'k', policies, cost: 1 })
     expect(parts.map((part) => part.strategy.constructor)).toEqual([way])
     expect(parts[0]!.policies).toBe(policies)
   })
 
-  it('have the same lists for every subject and each time, so that writes are coalesced', () => {
+  it('have the same lists for every subject and each time, so that writes are coalesced', async () => {
     const { strategies } = world()
     const policies = [...strict, ...leased]
+    await strategies.load([{ policies }])
     const [one, other] = ['a', 'b'].map((key) => strategies.partsOf({ key, policies, cost: key === 'a' ? 1 : 2 }))
     expect(one!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['a', 1]))
     expect(other!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['b', 2]))

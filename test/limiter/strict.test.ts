@@ -44,7 +44,7 @@ function world(random = 0.5) {
   const strict = new Strict(
     loop as unknown as TakeLoop,
     writes as unknown as WriteCoalescer,
-    leases as unknown as Leased,
+    async () => leases as unknown as Leased,
     told,
   )
   const take = async (key = 'k', of = policies) => {
