@@ -22,9 +22,12 @@ export const apiKeyOf = (client: number): string => `bench key of client ${clien
 
 /** Makes a config table of that size: the tiers are `anonymous`, `tier-1`, …, and each client has one of them. */
 export async function fillConfigTable(client: CountingClient, table: string, size: ConfigSize): Promise<void> {
-  await createTable(client, table, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(client, table)
   await putAll(client, table, itemsOfSize(size))
 }
+
+export const createConfigTable = (client: CountingClient, table: string): Promise<unknown> =>
+  createTable(client, table, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
 
 /** Writes any number of items, in batches. */
 export async function putAll(
