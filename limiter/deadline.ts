@@ -17,7 +17,7 @@ export class Deadline {
    * Runs a call with a share of what is left, and ends it when that has passed, whether the store heeds the signal or
    * not.
    */
-  async bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
+  bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     const ms = Math.max(1, this.leftMs * share)
     const signal = new Timeout()
     const late = (): never => {
@@ -50,24 +50,26 @@ export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<vo
  * @param late the answer that is given in its place, or what it throws.
  * @param end is told after that, so that the work's own failure at being ended does not come first.
  */
-export async function within<T>(ms: number, work: Promise<T>, late: () => T, end?: () => void): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<T>((resolve, reject) => {
-    timer = setTimeout(
-      () => {
-        try {
-          resolve(late())
-        } catch (error) {
-          reject(error)
-        }
-        end?.()
+export function within<T>(ms: number, work: Promise<T>, late: () => T, end?: () => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const expire = () => {
+      try {
+        resolve(late())
+      } catch (error) {
+        reject(error)
+      }
+      end?.()
+    }
+    const timer = setTimeout(expire, Math.max(0, ms))
+    work.then(
+      (result) => {
+        clearTimeout(timer)
+        resolve(result)
       },
-      Math.max(0, ms),
+      (error) => {
+        clearTimeout(timer)
+        reject(error)
+      },
     )
   })
-  try {
-    return await Promise.race([work, expiry])
-  } finally {
-    clearTimeout(timer)
-  }
 }

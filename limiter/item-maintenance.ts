@@ -1,3 +1,4 @@
+import type { ConditionalWrite } from './algorithms/conditional-write'
 import { purgeHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
@@ -15,8 +16,9 @@ import type { SubjectCache } from './subject-cache'
  *
  * @param isOnlyWriter whether nobody else writes to the item: what this process charges is purged as it is written.
  * @default false
+ * @returns `undefined` where there is nothing to remove.
  */
-export async function purge(
+export function purge(
   calls: StoreCalls,
   cache: SubjectCache,
   key: string,
@@ -25,19 +27,23 @@ export async function purge(
   now: EpochMs,
   deadline: Deadline,
   isOnlyWriter = false,
+): Promise<void> | undefined {
+  const found: PolicyWrite[] = []
+  const add = (prefix: string, write: ConditionalWrite | undefined) => write && found.push({ prefix, write })
+  for (const prefix in item.policies) add(prefix, purgeHolds(item.policies[prefix]!, now))
+  if (!isOnlyWriter)
+    for (const policy of policies) add(policy.prefix, policy.counter.purge(fieldsOf(item, policy)!, now))
+  return found.length === 0 ? undefined : removed(inWrites(found)[0]!, calls, cache, key, now, deadline)
+}
+
+async function removed(
+  parts: readonly PolicyWrite[],
+  calls: StoreCalls,
+  cache: SubjectCache,
+  key: string,
+  now: EpochMs,
+  deadline: Deadline,
 ): Promise<void> {
-  const ofPolicies = isOnlyWriter
-    ? []
-    : policies.flatMap((policy): PolicyWrite[] => {
-        const write = policy.counter.purge(fieldsOf(item, policy)!, now)
-        return write ? [{ prefix: policy.prefix, write }] : []
-      })
-  const held = Object.entries(item.policies).flatMap(([prefix, fields]): PolicyWrite[] => {
-    const write = purgeHolds(fields, now)
-    return write ? [{ prefix, write }] : []
-  })
-  const [parts = []] = inWrites([...held, ...ofPolicies])
-  if (parts.length === 0) return
   const write: ItemWrite = fitted({ parts, id: calls.nextId(), at: now })
   try {
     const outcome = await calls.write(key, write, deadline, 1)

@@ -103,7 +103,7 @@ function ask(said: Said, isAllowed: boolean, now: EpochMs): Verdict | undefined 
   const isUncharged = isAllowed || told.verdict.allowed // others deny the request
   const { verdict } = isUncharged === isAllowed ? told : policy.counter.step(fields, 0, now)
   const later = policy.counter.step(fields, isUncharged ? 0 : said.units, now + spanMs)
-  const isSame = !later.write && saysTheSame(verdict, later.verdict, spanMs)
+  const isSame = saysTheSame(verdict, later.verdict, spanMs)
   said.before = now + (isSame ? spanMs : 0) + 1
   said.spanMs = isSame ? Math.min(4 * spanMs, MAX_SPAN_MS) : Math.max(1, Math.floor(spanMs / 4))
   return verdict

@@ -4,9 +4,12 @@ import type { Part } from './consistency/strategy'
 import { allAllow, chargedOf } from './steps'
 import { takesNone } from './units'
 
+/** Takes a part's units, or looks where there are none to take. */
+export const taken = (part: Part): Promise<Verdicts> =>
+  takesNone(part) ? part.strategy.peek(part) : part.strategy.take(part)
+
 export async function take(part: Part): Promise<SubjectVerdicts> {
-  const { strategy, policies } = part
-  return { policies, verdicts: await (takesNone(part) ? strategy.peek(part) : strategy.take(part)) }
+  return { policies: part.policies, verdicts: await taken(part) }
 }
 
 /**

@@ -9,18 +9,12 @@ import type { Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { Fallback } from './fallback'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
-import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
+import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from './parts'
 import type { Item } from './stores/store'
 import { TakeLoop } from './take-loop'
 import { evenly, takesNone } from './units'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
-
-/** What the subjects of a request say: all of them, or, not whole, those whose denial is known without a call. */
-interface Answers {
-  readonly answers: readonly SubjectVerdicts[]
-  readonly isWhole: boolean
-}
 
 /**
  * Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can
@@ -143,11 +137,13 @@ export class RateLimiter {
   ): Promise<Decision> {
     const [askedAt, startedAt] = [this.loop.now(), performance.now()]
     try {
-      const { answers, isWhole } = await this.ask(parts)
+      const [part] = parts as readonly [Part]
+      const answers =
+        parts.length === 1 ? [{ policies: part.policies, verdicts: await taken(part) }] : await this.ask(parts)
       const flushing = this.fallback?.flush(charges)
       if (flushing && this.hasSeen(charges, askedAt))
         await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
-      return compose(answers, false, !isWhole)
+      return compose(answers, false, answers.length < parts.length)
     } catch (error) {
       const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
       if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
@@ -181,13 +177,13 @@ export class RateLimiter {
     return charges.flatMap((charge) => this.strategies.partsOf(charge))
   }
 
-  private async ask(parts: readonly Part[]): Promise<Answers> {
-    if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
+  /** What all subjects say, or those whose denial is known without a call. */
+  private async ask(parts: readonly Part[]): Promise<readonly SubjectVerdicts[]> {
     const denied = parts.flatMap((part): SubjectVerdicts[] => {
       const verdicts = takesNone(part) ? undefined : part.strategy.cachedDenial(part)
       return verdicts ? [{ policies: part.policies, verdicts }] : []
     })
-    if (denied.length > 0) return { answers: denied, isWhole: denied.length === parts.length }
+    if (denied.length > 0) return denied
 
     const startedAt = performance.now()
     const results = this.loop.isCircuitOpen
@@ -199,10 +195,7 @@ export class RateLimiter {
       await waitAtMost(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
     }
     if (failed) throw failed.reason
-    return {
-      answers: allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!)),
-      isWhole: true,
-    }
+    return allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!))
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type Item,
   type ItemWrite,
   MARKS,
+  type Resent,
   type SeenMarks,
   type StateStore,
   type WriteId,
@@ -96,35 +97,19 @@ export class StoreCalls {
     return { mark: this.mark, value: ++this.lastId, rangeEnd: this.rangeEnd }
   }
 
-  read(key: string, deadline: Deadline): Promise<Item> {
-    return this.tried(deadline, (options) => this.options.store.read(key, options))
+  async read(key: string, deadline: Deadline): Promise<Item> {
+    const { answer } = await this.tried(deadline, (options) => this.options.store.read(key, options))
+    return answer
   }
 
   async write(key: string, write: ItemWrite, deadline: Deadline, tries = MOST_TRIES): Promise<Tried<WriteOutcome>> {
-    let afterDoubt = false
-    const { kind, item, resent } = await this.tried(
-      deadline,
-      (options) => this.options.store.write(key, write, options),
-      tries,
-      () => {
-        afterDoubt = true
-      },
-    )
-    this.leaveSharedRange(item)
-    return { kind, item, afterDoubt: afterDoubt || resent === true }
+    const tried = await this.tried(deadline, (options) => this.options.store.write(key, write, options), tries)
+    this.leaveSharedRange(tried.answer.item)
+    return outcomeOf(tried)
   }
 
   async delete(key: string, whileMarks: SeenMarks, deadline: Deadline): Promise<Tried<DeleteOutcome>> {
-    let afterDoubt = false
-    const { kind, item, resent } = await this.tried(
-      deadline,
-      (options) => this.options.store.delete(key, whileMarks, options),
-      MOST_TRIES,
-      () => {
-        afterDoubt = true
-      },
-    )
-    return { kind, item, afterDoubt: afterDoubt || resent === true }
+    return outcomeOf(await this.tried(deadline, (options) => this.options.store.delete(key, whileMarks, options)))
   }
 
   private drawRange(): void {
@@ -146,27 +131,21 @@ export class StoreCalls {
     deadline: Deadline,
     call: (options: CallOptions) => Promise<T>,
     most = MOST_TRIES,
-    onDoubt: () => void = () => {},
-  ): Promise<T> {
-    if (!this.circuit.allows()) {
-      throw new StoreUnavailableError(
-        this.lastFailure?.reason ?? 'timeout',
-        `the store is not asked for a moment, since it kept failing (${this.lastFailure?.reason}): ${this.lastFailure?.message}`,
-        { cause: this.lastFailure?.cause },
-      )
-    }
+  ): Promise<{ readonly answer: T; readonly afterDoubt: boolean }> {
+    this.throwIfOpen()
     const isProbe = this.circuit.isOpen
     let answered = false
+    let afterDoubt = false
     try {
       for (let tries = 1; ; tries++) {
         try {
           const answer = await this.once(deadline, tries < most ? 0.6 : 1, call)
           answered = true
-          return answer
+          return { answer, afterDoubt }
         } catch (error) {
           if (!(error instanceof StoreUnavailableError)) throw error
           const { reason } = error
-          if (IN_DOUBT_FAILURES.includes(reason)) onDoubt()
+          if (IN_DOUBT_FAILURES.includes(reason)) afterDoubt = true
           answered = OF_ONE_ITEM.includes(reason)
           if (!answered) this.lastFailure = error
           const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
@@ -179,6 +158,15 @@ export class StoreCalls {
     } finally {
       this.circuit.report(answered)
     }
+  }
+
+  private throwIfOpen(): void {
+    if (this.circuit.allows()) return
+    throw new StoreUnavailableError(
+      this.lastFailure?.reason ?? 'timeout',
+      `the store is not asked for a moment, since it kept failing (${this.lastFailure?.reason}): ${this.lastFailure?.message}`,
+      { cause: this.lastFailure?.cause },
+    )
   }
 
   private async once<T>(deadline: Deadline, share: number, call: (options: CallOptions) => Promise<T>): Promise<T> {
@@ -198,3 +186,12 @@ export class StoreCalls {
     }
   }
 }
+
+/** What a write or a deletion came to, whoever sent it again: we or the store's client. */
+const outcomeOf = <Kind extends string>({
+  answer: { kind, item, resent },
+  afterDoubt,
+}: {
+  readonly answer: { readonly kind: Kind; readonly item: Item } & Resent
+  readonly afterDoubt: boolean
+}) => ({ kind, item, afterDoubt: afterDoubt || resent === true })

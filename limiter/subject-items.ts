@@ -45,17 +45,11 @@ export class SubjectItems {
    * the item is now, a moment later.
    */
   async write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
-    const failed = this.failed.get(key)
-    const now = this.calls.now()
-    if (failed && now < failed.until && failed.until - now <= ITEM_PAUSE_MS) throw failed.error
+    if (this.failed.size > 0) this.throwIfFailed(key)
     try {
       return await this.calls.write(key, write, deadline)
     } catch (error) {
-      if (error instanceof StoreUnavailableError && error.reason === 'item') {
-        if (this.failed.size >= MOST_FAILED) this.failed.clear()
-        this.failed.set(key, { error, until: now + ITEM_PAUSE_MS })
-        await this.read(key, deadline).catch(() => this.cache.forget(key))
-      }
+      if (error instanceof StoreUnavailableError && error.reason === 'item') await this.failedBy(error, key, deadline)
       throw error
     }
   }
@@ -94,6 +88,19 @@ export class SubjectItems {
       if ((await this.charge(key, records, policies, seen, now, deadline, asSeen)).kind === 'refused') return false
     }
     return true
+  }
+
+  private throwIfFailed(key: string): void {
+    const failed = this.failed.get(key)
+    if (!failed) return
+    const leftMs = failed.until - this.calls.now()
+    if (leftMs > 0 && leftMs <= ITEM_PAUSE_MS) throw failed.error
+  }
+
+  private async failedBy(error: StoreUnavailableError, key: string, deadline: Deadline): Promise<void> {
+    if (this.failed.size >= MOST_FAILED) this.failed.clear()
+    this.failed.set(key, { error, until: this.calls.now() + ITEM_PAUSE_MS })
+    await this.read(key, deadline).catch(() => this.cache.forget(key))
   }
 
   /** Forgets that a subject's item failed. */

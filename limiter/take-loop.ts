@@ -158,7 +158,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
             ? [{ position: plan.admitted[0]!.position, verdicts: plan.verdicts }]
             : answersFrom(item, kind === 'applied', plan.admitted, policies, now, plan.verdicts)
         for (const { position, verdicts } of told) answers[position] = verdicts
-        await purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
+        const purging = purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
+        if (purging) await purging
       }
       pending = pending.filter(({ position }) => answers[position] === undefined)
       if (pending.length === 0) return answers
