@@ -14,7 +14,7 @@ import {
   verdictsOf,
 } from './steps'
 import { inWrites } from './stores/expression-budget'
-import type { Item, PolicyWrite } from './stores/store'
+import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
 import type { View } from './subject-cache'
 import { NO_UNITS, sumOf, type Units } from './units'
 
@@ -79,7 +79,7 @@ export function planFor(
   now: EpochMs,
   guessing: boolean,
 ): Plan {
-  const { view, isTrusted, readFirst } = knowledge
+  const { view } = knowledge
   const states = statesOf(view, policies)
   let admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
   let total = sumOf(admitted)
@@ -88,7 +88,7 @@ export function planFor(
 
   // admitted without a charge, which needs a view as recent as a denial does
   const passesUncharged = steps.some(({ write }) => !write)
-  if (passesUncharged && !isTrusted) return READ
+  if (passesUncharged && !knowledge.isTrusted) return READ
   let parts = chargeWrites(steps, view, policies, total, now, guessing)
   // each hold is in both expressions, which other units are not
   while (total.holds && admitted.length > 1 && inWrites(parts).length > 1) {
@@ -98,18 +98,19 @@ export function planFor(
     parts = chargeWrites(steps, view, policies, total, now, guessing)
   }
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
-  if (readFirst) return READ
+  if (knowledge.readFirst) return READ
   return { kind: 'write', admitted, parts, verdicts: steps.map(({ verdict }) => charged(verdict, now)) }
 }
 
 function planDenials(
-  { view, isTrusted, isFresh, isYoung, mayAdmit }: Knowledge,
+  knowledge: Knowledge,
   states: States,
   policies: readonly CompiledPolicy[],
   pending: readonly Pending[],
   now: EpochMs,
 ): Plan {
-  if (!view || !isTrusted || (!isFresh && mayAdmit(view, pending))) return READ
+  const { view, isFresh, isYoung } = knowledge
+  if (!view || !knowledge.isTrusted || (!isFresh && knowledge.mayAdmit(view, pending))) return READ
   let isCertain = true
   const denials = pending.map((request) => {
     const { position } = request
@@ -122,6 +123,18 @@ function planDenials(
   })
   return isCertain ? { kind: 'deny', denials } : READ
 }
+
+/** Answers the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
+export const answersAfter = (
+  { admitted, verdicts }: Extract<Plan, { readonly kind: 'write' }>,
+  { kind, item }: WriteOutcome,
+  asKnown: boolean,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): Answered[] =>
+  asKnown && admitted.length === 1
+    ? [{ position: admitted[0]!.position, verdicts }]
+    : answersFrom(item, kind === 'applied', admitted, policies, now, verdicts)
 
 /**
  * Answers requests that share a write, one after another, from the item that it found.

@@ -9,8 +9,11 @@ import { NO_UNITS, type Units, unitsOf } from './units'
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
 
 /** An allowed request's verdict with the moment at which it was charged, if it was. */
-export const charged = (verdict: Verdict, at: EpochMs): Verdict =>
-  isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict
+export function charged(verdict: Verdict, chargedAt: EpochMs): Verdict {
+  if (!isCharged(verdict)) return verdict
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, overage, exceeded, lockedOut } = verdict
+  return { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, overage, exceeded, lockedOut, chargedAt }
+}
 
 /** When an allowed request was charged; `undefined` where it was not. */
 export function chargedOf(verdicts: Verdicts): { readonly at: EpochMs; readonly delayMs: number } | undefined {
@@ -92,13 +95,16 @@ export function chargeWrites(
   now: EpochMs,
   guessing: boolean,
 ): PolicyWrite[] {
-  return policies.flatMap((policy, i): PolicyWrite[] => {
+  const writes: PolicyWrite[] = []
+  const isGuessing = guessing && view?.shared === true
+  for (const [i, policy] of policies.entries()) {
     const { counter, prefix } = policy
     const step = steps[i]!
-    const seen = guessing && view?.shared ? fieldsOf(view.item, policy) : undefined
+    const seen = isGuessing ? fieldsOf(view.item, policy) : undefined
     const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
     const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now, now, units.holds) : step
     const write = (counter.canMerge(step, guessed) && guessed.write) || step.write
-    return write ? [{ prefix, write }] : []
-  })
+    if (write) writes.push({ prefix, write })
+  }
+  return writes
 }

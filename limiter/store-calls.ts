@@ -31,7 +31,7 @@ export interface StoreCallsOptions {
 const WORTH_ANOTHER_TRY: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed', 'throttled']
 /** Failures that say nothing about the table as a whole. */
 const OF_ONE_ITEM: readonly StoreFailure[] = ['hot-key', 'contention', 'item']
-const MOST_TRIES = 3
+const MAX_TRIES = 3
 const FIRST_PAUSE_MS = 15
 const PROBE_SOON_MS = 500
 
@@ -97,19 +97,28 @@ export class StoreCalls {
     return { mark: this.mark, value: ++this.lastId, rangeEnd: this.rangeEnd }
   }
 
-  async read(key: string, deadline: Deadline): Promise<Item> {
-    const { answer } = await this.tried(deadline, (options) => this.options.store.read(key, options))
-    return answer
+  read(key: string, deadline: Deadline): Promise<Item> {
+    return this.tried(
+      deadline,
+      (options) => this.options.store.read(key, options),
+      (item) => item,
+    )
   }
 
-  async write(key: string, write: ItemWrite, deadline: Deadline, tries = MOST_TRIES): Promise<Tried<WriteOutcome>> {
-    const tried = await this.tried(deadline, (options) => this.options.store.write(key, write, options), tries)
-    this.leaveSharedRange(tried.answer.item)
-    return outcomeOf(tried)
+  write(key: string, write: ItemWrite, deadline: Deadline, tries = MAX_TRIES): Promise<Tried<WriteOutcome>> {
+    return this.tried(
+      deadline,
+      (options) => this.options.store.write(key, write, options),
+      (outcome, afterDoubt) => {
+        this.leaveSharedRange(outcome.item)
+        return withDoubt(outcome, afterDoubt)
+      },
+      tries,
+    )
   }
 
-  async delete(key: string, whileMarks: SeenMarks, deadline: Deadline): Promise<Tried<DeleteOutcome>> {
-    return outcomeOf(await this.tried(deadline, (options) => this.options.store.delete(key, whileMarks, options)))
+  delete(key: string, whileMarks: SeenMarks, deadline: Deadline): Promise<Tried<DeleteOutcome>> {
+    return this.tried(deadline, (options) => this.options.store.delete(key, whileMarks, options), withDoubt)
   }
 
   private drawRange(): void {
@@ -126,12 +135,15 @@ export class StoreCalls {
   /**
    * A call with all its tries, which the circuit breaker takes for one: a table that fails some of its calls answers
    * most of those that are tried again, and is not given up.
+   *
+   * @param toResult makes the result of the answer. @param afterDoubt an earlier try got no answer
    */
-  private async tried<T>(
+  private async tried<Answer, Result>(
     deadline: Deadline,
-    call: (options: CallOptions) => Promise<T>,
-    most = MOST_TRIES,
-  ): Promise<{ readonly answer: T; readonly afterDoubt: boolean }> {
+    call: (options: CallOptions) => Promise<Answer>,
+    toResult: (answer: Answer, afterDoubt: boolean) => Result,
+    most = MAX_TRIES,
+  ): Promise<Result> {
     this.throwIfOpen()
     const isProbe = this.circuit.isOpen
     let answered = false
@@ -141,7 +153,7 @@ export class StoreCalls {
         try {
           const answer = await this.once(deadline, tries < most ? 0.6 : 1, call)
           answered = true
-          return { answer, afterDoubt }
+          return toResult(answer, afterDoubt)
         } catch (error) {
           if (!(error instanceof StoreUnavailableError)) throw error
           const { reason } = error
@@ -188,10 +200,7 @@ export class StoreCalls {
 }
 
 /** What a write or a deletion came to, whoever sent it again: we or the store's client. */
-const outcomeOf = <Kind extends string>({
-  answer: { kind, item, resent },
-  afterDoubt,
-}: {
-  readonly answer: { readonly kind: Kind; readonly item: Item } & Resent
-  readonly afterDoubt: boolean
-}) => ({ kind, item, afterDoubt: afterDoubt || resent === true })
+const withDoubt = <Kind extends string>(
+  { kind, item, resent }: { readonly kind: Kind; readonly item: Item } & Resent,
+  afterDoubt: boolean,
+) => ({ kind, item, afterDoubt: afterDoubt || resent === true })

@@ -44,14 +44,13 @@ export class SubjectItems {
    * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
    * the item is now, a moment later.
    */
-  async write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
-    if (this.failed.size > 0) this.throwIfFailed(key)
-    try {
-      return await this.calls.write(key, write, deadline)
-    } catch (error) {
+  write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
+    const failure = this.failureOf(key)
+    if (failure) return Promise.reject(failure)
+    return this.calls.write(key, write, deadline).catch(async (error) => {
       if (error instanceof StoreUnavailableError && error.reason === 'item') await this.failedBy(error, key, deadline)
       throw error
-    }
+    })
   }
 
   /** Fits a write, sends it and remembers what the item is after it. */
@@ -90,11 +89,11 @@ export class SubjectItems {
     return true
   }
 
-  private throwIfFailed(key: string): void {
+  private failureOf(key: string): StoreUnavailableError | undefined {
     const failed = this.failed.get(key)
-    if (!failed) return
+    if (!failed) return undefined
     const leftMs = failed.until - this.calls.now()
-    if (leftMs > 0 && leftMs <= ITEM_PAUSE_MS) throw failed.error
+    return leftMs > 0 && leftMs <= ITEM_PAUSE_MS ? failed.error : undefined
   }
 
   private async failedBy(error: StoreUnavailableError, key: string, deadline: Deadline): Promise<void> {

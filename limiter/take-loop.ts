@@ -8,12 +8,12 @@ import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
 import { KnownDenial, type PastVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
-import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
+import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import type { Refunds } from './refunds'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
-import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
+import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from './stores/store'
 import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
 import type { Units } from './units'
@@ -115,7 +115,12 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   async decideBatch({ key, policies, requests }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
     let begunAt = this.now()
     const answers: Verdicts[] = []
-    let pending: readonly Pending[] = requests.map((request, position) => ({ ...request, position }))
+    let pending: readonly Pending[] = requests.map(({ cost, costs, holds }, position) => ({
+      cost,
+      costs,
+      holds,
+      position,
+    }))
     let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
@@ -142,22 +147,17 @@ export class TakeLoop implements StoredSubjects, LateWriter {
           answers[told.position] = told.verdicts
       } else {
         const write = this.items.fit(plan.parts, policies, known.view?.item, now)
-        const { kind, item } = await this.items.write(key, write, deadline)
-        if (kind === 'refused') {
+        const outcome = await this.items.write(key, write, deadline)
+        if (outcome.kind === 'refused') {
           wasRefused = true
           this.options.onEvent({ kind: 'conflict' })
-          this.cache.learn(key, item, now, true)
+          this.cache.learn(key, outcome.item, now, true)
           continue
         }
-        const after = kind === 'applied' ? afterWrite(item, write) : item
-        const asKnown = kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, item)
-        this.cache.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
-        this.cache.recordConflict(key, false)
-        const told =
-          asKnown && plan.admitted.length === 1
-            ? [{ position: plan.admitted[0]!.position, verdicts: plan.verdicts }]
-            : answersFrom(item, kind === 'applied', plan.admitted, policies, now, plan.verdicts)
-        for (const { position, verdicts } of told) answers[position] = verdicts
+        const asKnown =
+          outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
+        const after = this.learnWritten(key, write, outcome, now, known.view && round === 0 ? !asKnown : undefined)
+        for (const told of answersAfter(plan, outcome, asKnown, policies, now)) answers[told.position] = told.verdicts
         const purging = purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
         if (purging) await purging
       }
@@ -165,6 +165,19 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       if (pending.length === 0) return answers
     }
     throw contention()
+  }
+
+  private learnWritten(
+    key: string,
+    write: ItemWrite,
+    { kind, item }: WriteOutcome,
+    now: EpochMs,
+    shared?: boolean,
+  ): Item {
+    const after = kind === 'applied' ? afterWrite(item, write) : item
+    this.cache.learn(key, after, now, shared)
+    this.cache.recordConflict(key, false)
+    return after
   }
 
   async peek(charge: Charge): Promise<Verdicts> {

@@ -46,8 +46,8 @@ export function takenFrom({ cost, costs = {} }: Units, { costName }: Counting): 
 
 /** What several requests of the same policies take together. */
 export function sumOf(requests: readonly Units[]): Units {
-  const [first = NO_UNITS, ...others] = requests
-  return others.reduce(plus, first)
+  if (requests.length === 1) return requests[0]!
+  return requests.length === 0 ? NO_UNITS : requests.reduce(plus)
 }
 
 function plus(one: Units, other: Units): Units {

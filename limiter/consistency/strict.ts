@@ -40,18 +40,15 @@ export class Strict implements Strategy {
     return (this.isHot(charge) ? this.leased! : this.subjects).cachedDenial(charge)
   }
 
-  async take(charge: Charge): Promise<Verdicts> {
-    if (!this.isHot(charge)) {
-      try {
-        return await this.writes.take(charge)
-      } catch (error) {
-        const isHot = error instanceof StoreUnavailableError && error.reason === 'hot-key'
-        if (!isHot || !isLeasable(charge)) throw error
-        this.leased ??= await this.loadLeased()
-        this.remember(charge.key)
-      }
-    }
-    return this.leased!.take(charge)
+  take(charge: Charge): Promise<Verdicts> {
+    if (this.isHot(charge)) return this.leased!.take(charge)
+    return this.writes.take(charge).catch(async (error) => {
+      const isHot = error instanceof StoreUnavailableError && error.reason === 'hot-key'
+      if (!isHot || !isLeasable(charge)) throw error
+      this.leased ??= await this.loadLeased()
+      this.remember(charge.key)
+      return this.leased.take(charge)
+    })
   }
 
   peek(charge: Charge): Promise<Verdicts> {

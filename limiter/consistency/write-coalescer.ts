@@ -1,6 +1,5 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
-import type { Units } from '../units'
 import type { Charge, StoredSubjects, Subject, Writes } from './strategy'
 
 interface Waiting extends Charge {
@@ -28,13 +27,11 @@ export class WriteCoalescer implements Writes {
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {
     const { key, policies } = charge
     const line = this.lines.get(key)
-    if (line) {
-      const denied = this.subjects.cachedDenial(charge)
-      return denied ?? new Promise((resolve, reject) => line.push({ ...charge, resolve, reject }))
-    }
+    if (line) return this.subjects.cachedDenial(charge) ?? waitIn(line, charge)
     this.lines.set(key, [])
     try {
-      return (await this.subjects.decideBatch({ key, policies, requests: [unitsIn(charge)] }, deadline))[0]!
+      const [verdicts] = await this.subjects.decideBatch({ key, policies, requests: [charge] }, deadline)
+      return verdicts!
     } finally {
       this.next(key)
     }
@@ -49,7 +46,7 @@ export class WriteCoalescer implements Writes {
 
   private async decide({ key, policies }: Subject, batch: readonly Waiting[]): Promise<void> {
     try {
-      const answers = await this.subjects.decideBatch({ key, policies, requests: batch.map(unitsIn) })
+      const answers = await this.subjects.decideBatch({ key, policies, requests: batch })
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
     } catch (error) {
       for (const { reject } of batch) reject(error)
@@ -59,7 +56,8 @@ export class WriteCoalescer implements Writes {
   }
 }
 
-const unitsIn = ({ cost, costs, holds }: Units): Units => (costs || holds ? { cost, costs, holds } : { cost })
+const waitIn = (line: Waiting[], charge: Charge): Promise<Verdicts> =>
+  new Promise((resolve, reject) => line.push({ ...charge, resolve, reject }))
 
 /**
  * How many requests from the front of the line can be decided together. A denial that is recorded changes the next

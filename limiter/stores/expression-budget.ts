@@ -61,8 +61,10 @@ export function inWrites(parts: readonly PolicyWrite[]): PolicyWrite[][] {
 
 /** What a part takes that cannot be left out. */
 export function needsOf({ prefix, write }: PolicyWrite): { readonly condition: Size; readonly update: Size } {
+  const condition = { bytes: 0, operators: 0 }
+  for (const clause of write.guard) addClause(condition, clause, prefix.length, 1)
   return {
-    condition: sum(write.guard.map((clause) => clauseSize(clause, prefix.length, 1))),
+    condition,
     update: sum(write.assignments.map((one) => ('purge' in one ? NOTHING : assignmentSize(one, prefix.length)))),
   }
 }
@@ -97,15 +99,10 @@ const keeping = (parts: readonly PolicyWrite[], most: number): PolicyWrite[] =>
   }))
 
 function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Size {
-  let { bytes, operators } = OWN
-  for (const { prefix, write } of parts) {
-    for (const clause of write.guard) {
-      const size = clauseSize(clause, prefix.length, alternatives)
-      bytes += size.bytes
-      operators += size.operators
-    }
-  }
-  return { bytes, operators }
+  const size = { ...OWN }
+  for (const { prefix, write } of parts)
+    for (const clause of write.guard) addClause(size, clause, prefix.length, alternatives)
+  return size
 }
 
 /** Leaves out purges. @param turn whose turn it is to be first. */
@@ -114,9 +111,8 @@ function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly Pol
   let purged = 0
   for (const { prefix, write } of parts) {
     for (const one of write.assignments) {
-      const { bytes } = assignmentSize(one, prefix.length)
-      if ('purge' in one) purged += bytes
-      else needed += bytes
+      if ('purge' in one) purged += assignmentSize(one, prefix.length).bytes
+      else needed += assignmentSize(one, prefix.length).bytes
     }
   }
   if (purged === 0 || needed + purged <= MOST_BYTES) return parts
@@ -144,39 +140,42 @@ function purging(write: ConditionalWrite, most: number): ConditionalWrite {
   return { ...write, assignments: write.assignments.filter((one) => !('purge' in one) || left-- > 0) }
 }
 
-/** With the `AND` before it. */
-function clauseSize(clause: Clause, codeLength: number, alternatives: number): Size {
-  if (!('anyOf' in clause)) return plus(AND, comparisonSize(clause, codeLength))
-  let { bytes, operators } = AND
-  const count = Math.min(alternatives, clause.anyOf.length)
-  for (let i = 0; i < count; i++) {
-    if (i > 0) {
-      bytes += OR.bytes
-      operators += OR.operators
-    }
-    for (const [j, one] of clause.anyOf[i]!.entries()) {
-      const size = comparisonSize(one, codeLength)
-      bytes += size.bytes + (j > 0 ? AND.bytes : 0)
-      operators += size.operators + (j > 0 ? AND.operators : 0)
-    }
-  }
-  return { bytes: bytes + (count > 1 ? 2 : 0), operators }
+/** A size that is being summed up. */
+type Sum = { -readonly [Name in keyof Size]: Size[Name] }
+
+function addTo(sum: Sum, bytes: number, operators: number): void {
+  sum.bytes += bytes
+  sum.operators += operators
 }
 
-function comparisonSize(comparison: Comparison, codeLength: number): Size {
+/** With the `AND` before it. */
+function addClause(sum: Sum, clause: Clause, codeLength: number, alternatives: number): void {
+  addTo(sum, AND.bytes, AND.operators)
+  if (!('anyOf' in clause)) return addComparison(sum, clause, codeLength)
+  const count = Math.min(alternatives, clause.anyOf.length)
+  if (count > 1) addTo(sum, 2 + (count - 1) * OR.bytes, (count - 1) * OR.operators)
+  for (let i = 0; i < count; i++) {
+    const all = clause.anyOf[i]!
+    addTo(sum, (all.length - 1) * AND.bytes, (all.length - 1) * AND.operators)
+    for (const one of all) addComparison(sum, one, codeLength)
+  }
+}
+
+function addComparison(sum: Sum, comparison: Comparison, codeLength: number): void {
   if ('list' in comparison) {
     const name = codeLength + comparison.list.length
-    return { bytes: '(attribute_not_exists() OR size()<=)'.length + 2 * name + VALUE_BYTES, operators: 4 }
+    return addTo(sum, '(attribute_not_exists() OR size()<=)'.length + 2 * name + VALUE_BYTES, 4)
   }
   const { field, atLeast, atMost, orAbsent } = comparison
   const name = codeLength + field.length
-  if (atLeast === atMost && !orAbsent) return { bytes: name + 1 + VALUE_BYTES, operators: 1 }
+  if (atLeast === atMost && !orAbsent) return addTo(sum, name + 1 + VALUE_BYTES, 1)
   const bounds = Number(atLeast !== undefined) + Number(atMost !== undefined)
   const bound = orAbsent ? 'NOT <'.length : '<='.length
-  return {
-    bytes: bounds * (bound + name + VALUE_BYTES) + (bounds - 1) * AND.bytes,
-    operators: bounds * (orAbsent ? 2 : 1) + (bounds - 1) * AND.operators,
-  }
+  addTo(
+    sum,
+    bounds * (bound + name + VALUE_BYTES) + (bounds - 1) * AND.bytes,
+    bounds * (orAbsent ? 2 : 1) + (bounds - 1) * AND.operators,
+  )
 }
 
 /** With the comma before it. */
