@@ -15,31 +15,33 @@ export type CredentialProvider = () => Promise<AwsCredentials>
 
 /** Credentials that end sooner are fetched anew, in the background while they still last. */
 const REFRESH_BEFORE_MS = 5 * 60_000
-/** Credentials with less time than this may be refused on arrival. */
-const MIN_LEFT_MS = 10_000
 
 /** Credentials of one source, fetched when they are needed first, and again before they expire. */
 export class Credentials {
   private known: AwsCredentials | undefined
   private fetching: Promise<AwsCredentials> | undefined
 
-  /** @param given @default the environment, else the SDK's own chain where it is installed */
-  constructor(private readonly given?: AwsCredentials | CredentialProvider) {}
+  /**
+   * @param given @default the environment, else the SDK's own chain where it is installed
+   * @param now AWS's time, by which credentials expire.
+   */
+  constructor(
+    private readonly given?: AwsCredentials | CredentialProvider,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /** @throws Error where there are none, and whatever the provider throws. */
   readonly get: CredentialProvider = async () => {
-    if (!this.known) return this.fetch()
-    const { expiration } = this.known
-    if (expiration === undefined) return this.known
-    const leftMs = expiration.getTime() - Date.now()
-    if (leftMs < MIN_LEFT_MS) return this.fetch()
+    const { known } = this
+    const leftMs = (known?.expiration?.getTime() ?? Infinity) - this.now()
+    if (!known || leftMs <= 0) return this.fetch()
     if (leftMs < REFRESH_BEFORE_MS) this.fetch().catch(() => {}) // the next request tries again
-    return this.known
+    return known
   }
 
-  /** Drops what AWS says has expired. */
-  forget(): void {
-    this.known = undefined
+  /** Drops a session that AWS says has expired, unless it has been replaced meanwhile. */
+  forget(sessionToken: string | undefined): void {
+    if (this.known?.sessionToken === sessionToken) this.known = undefined
   }
 
   private fetch(): Promise<AwsCredentials> {

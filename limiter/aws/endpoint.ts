@@ -17,8 +17,11 @@ const PARTITIONS: readonly (readonly [prefix: string, domain: string, dualStackD
 /** In these Regions the ordinary endpoint of DynamoDB is the FIPS endpoint. */
 const ORDINARY_IS_FIPS = /^dynamodb\.us-gov-/
 
-/** A label of a host name, which a Region becomes. */
-const REGION = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/i
+/** A label of a host name, which a Region becomes; FIPS endpoints are chosen by `AWS_USE_FIPS_ENDPOINT` alone. */
+const REGION = /^(?!-|fips-)[a-z0-9-]{1,63}(?<!-|-fips)$/i
+
+const FIPS = 'AWS_USE_FIPS_ENDPOINT'
+const DUAL_STACK = 'AWS_USE_DUALSTACK_ENDPOINT'
 
 /** The domain of AWS's endpoints in a Region. */
 export const domainOf = (region: string): string => partitionOf(region)[1]
@@ -43,7 +46,8 @@ export interface EndpointOptions {
  * `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT` choose among the Region's own endpoints.
  *
  * @param service as its host name says it: `dynamodb`, `lambda`.
- * @throws ConfigError for a Region or a URL that is missing or invalid.
+ * @throws ConfigError for a Region or a URL that is missing or invalid, and for a URL beside one of those two variables,
+ *   which it cannot obey.
  * @see https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html
  */
 export function endpointOf(service: string, options: EndpointOptions = {}, env = process.env): Endpoint {
@@ -56,13 +60,17 @@ export function endpointOf(service: string, options: EndpointOptions = {}, env =
     const got = region ? printed(region) : 'none'
     throw mistake(`region must be a Region such as "eu-central-1" (option region, or AWS_REGION), got ${got}`)
   }
-  return { region, url: urlOf(endpoint ?? ownEndpoint(service, region, env)) }
+  if (endpoint === undefined) return { region, url: new URL(ownEndpoint(service, region, env)) }
+  const url = urlOf(endpoint)
+  const unheeded = [FIPS, DUAL_STACK].find((name) => env[name] === 'true')
+  if (unheeded) throw mistake(`${unheeded} chooses among AWS's own endpoints, so none may be configured, got ${url}`)
+  return { region, url }
 }
 
 function ownEndpoint(service: string, region: string, env: NodeJS.ProcessEnv): string {
   const [, domain, dualStackDomain] = partitionOf(region)
-  const isDualStack = env.AWS_USE_DUALSTACK_ENDPOINT === 'true'
-  const isFips = env.AWS_USE_FIPS_ENDPOINT === 'true'
+  const isDualStack = env[DUAL_STACK] === 'true'
+  const isFips = env[FIPS] === 'true'
   const hasOwnFips = isDualStack || !ORDINARY_IS_FIPS.test(`${service}.${region}`)
   return `https://${service}${isFips && hasOwnFips ? '-fips' : ''}.${region}.${isDualStack ? dualStackDomain : domain}`
 }

@@ -19,7 +19,7 @@ export interface SignedCallsOptions extends EndpointOptions {
 
 /** One POST. */
 export interface SignedCall {
-  /** Encoded. @default the endpoint's own path */
+  /** Encoded; follows the path of the endpoint, if it has one. @default `/` */
   readonly path?: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -35,6 +35,8 @@ export interface Answer {
 
 /** Errors by which AWS says that the time of a signature is wrong, or what it calls a wrong signature then. */
 const ABOUT_TIME = /Signature|RequestExpired|RequestInTheFuture|RequestTimeTooSkewed|AuthFailure/
+/** Shorter keys and tokens are those of local engines, and may be part of what an answer says. */
+const MIN_SECRET_LENGTH = 16
 /** A clock that is off by less is right: AWS takes signatures of five minutes before and after. */
 const MIN_SKEW_MS = 60_000
 
@@ -50,6 +52,7 @@ export class SignedCalls {
   private readonly handler: NodeHttpHandler
   private readonly credentials: Credentials
   private readonly url: URL
+  private readonly basePath: string
   private readonly maxAnswerBytes: number
   /** How far AWS's clock is ahead of ours. */
   private aheadMs = 0
@@ -58,7 +61,7 @@ export class SignedCalls {
   constructor(options: SignedCallsOptions) {
     const { service, credentials, maxAnswerBytes, maxSockets = 50 } = options
     const { region, url } = endpointOf(service, options)
-    this.credentials = new Credentials(credentials)
+    this.credentials = new Credentials(credentials, () => this.now())
     this.signer = new SignatureV4({
       credentials: this.credentials.get,
       region,
@@ -69,13 +72,15 @@ export class SignedCalls {
     const agent = { keepAlive: true, maxSockets }
     this.handler = new NodeHttpHandler({ httpAgent: agent, httpsAgent: agent })
     this.url = url
+    this.basePath = url.pathname.replace(/\/$/, '')
     this.maxAnswerBytes = maxAnswerBytes
   }
 
   /** @throws Error of the network, of the signal, or for an answer that is cut short or too long. */
   async send(call: SignedCall, options: CallOptions = {}): Promise<Answer> {
-    const answer = await this.once(call, options)
-    return answer.status >= 400 && this.isSetRight(answer) ? this.once(call, options) : answer
+    const { answer, sent } = await this.once(call, options)
+    if (answer.status < 400 || !(await this.isSetRight(answer, sent))) return answer
+    return (await this.once(call, options)).answer
   }
 
   /** Ends all connections. */
@@ -83,32 +88,41 @@ export class SignedCalls {
     this.handler.destroy()
   }
 
-  private async once(call: SignedCall, { signal, onServerTime }: CallOptions): Promise<Answer> {
-    const { protocol, hostname, port, host, pathname } = this.url
-    const { path = pathname, body } = call
-    const headers = { host, 'content-length': String(Buffer.byteLength(body)), 'user-agent': 'sluice', ...call.headers }
+  /** AWS's time, as far as it is known. */
+  private now(): number {
+    return Date.now() + this.aheadMs
+  }
+
+  /** Sends the call and returns the headers that it was sent with, too. */
+  private async once(
+    { path = '/', headers, body }: SignedCall,
+    { signal, onServerTime }: CallOptions,
+  ): Promise<{ readonly answer: Answer; readonly sent: Answer['headers'] }> {
+    const { protocol, hostname, port, host } = this.url
     const request = {
-      ...{ method: 'POST', protocol, hostname, path, query: {}, headers, body },
+      ...{ method: 'POST', protocol, hostname, path: this.basePath + path, query: {}, body },
+      headers: { host, 'content-length': String(Buffer.byteLength(body)), 'user-agent': 'sluice', ...headers },
       ...(port && { port: Number(port) }),
     }
-    const signingDate = new Date(Date.now() + this.aheadMs)
-    const signed = await this.signer.sign(request, { signingDate })
+    const signed = await this.signer.sign(request, { signingDate: new Date(this.now()) })
     const { response } = await this.handler.handle(signed as never, { abortSignal: signal as AbortSignal | undefined })
     const date = Date.parse(response.headers.date ?? '')
     if (date >= 0) onServerTime?.(date)
     const text = await textOf(response.body, this.maxAnswerBytes)
     const { statusCode: status, headers: answered } = response
-    return { status, headers: answered, text: status < 400 ? text : withoutSecrets(text, signed.headers) }
+    const shown = status < 300 ? text : withoutSecrets(text, signed.headers)
+    return { answer: { status, headers: answered, text: shown }, sent: signed.headers }
   }
 
   /** Whether AWS refused the signature for a reason that is now mended. */
-  private isSetRight({ headers, text }: Answer): boolean {
-    const name = errorNameOf(headers, text)
+  private async isSetRight(answer: Answer, sent: Answer['headers']): Promise<boolean> {
+    const name = errorNameOf(answer)
     if (name.includes('ExpiredToken')) {
-      this.credentials.forget()
-      return true
+      const sessionToken = sent['x-amz-security-token']
+      this.credentials.forget(sessionToken)
+      return (await this.credentials.get()).sessionToken !== sessionToken
     }
-    const aheadMs = Date.parse(headers.date ?? '') - Date.now()
+    const aheadMs = Date.parse(answer.headers.date ?? '') - Date.now()
     const isSkewed = Math.abs(aheadMs - this.aheadMs) > MIN_SKEW_MS // false for a date that is missing
     if (!isSkewed || !ABOUT_TIME.test(name)) return false
     this.aheadMs = aheadMs
@@ -116,9 +130,12 @@ export class SignedCalls {
   }
 }
 
-/** The name of an error, of all that a JSON service says of it: `com.amazonaws.dynamodb.v20120810#Name:http://…`. */
-function errorNameOf(headers: Answer['headers'], text: string): string {
-  const type = headers['x-amzn-errortype'] ?? /"(?:__type|code)"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? ''
+/**
+ * The name of an error, of all that a JSON service says of it: `com.amazonaws.dynamodb.v20120810#Name:http://…`.
+ * `Unknown` where it does not say.
+ */
+export function errorNameOf({ headers, text }: Answer): string {
+  const type = /"(?:__type|code)"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? headers['x-amzn-errortype'] ?? 'Unknown'
   return type.replace(/[,:].*/, '').replace(/.*#/, '')
 }
 
@@ -137,13 +154,26 @@ function textOf(body: IncomingMessage, maxBytes: number): Promise<string> {
 }
 
 /** An error's text as it may be shown: AWS repeats the headers of a request whose signature it refuses. */
-function withoutSecrets(text: string, headers: Readonly<Record<string, string>>): string {
-  const signature = headers.authorization?.split('Signature=')[1]
-  return [headers['x-amz-security-token'], signature].reduce<string>(
-    (before, secret) =>
-      secret ? before.replaceAll(secret, '***').replaceAll(secret.replaceAll('/', '\\/'), '***') : before,
+function withoutSecrets(text: string, { authorization = '', ...headers }: Answer['headers']): string {
+  const [, accessKeyId, signature] = /Credential=([^/]+).*Signature=(.+)/.exec(authorization) ?? []
+  return [accessKeyId, signature, headers['x-amz-security-token']].reduce<string>(
+    (before, secret = '') => {
+      const [part = ''] = /\w{8,}/.exec(secret) ?? [] // as it stands in every spelling
+      const isIn = secret.length >= MIN_SECRET_LENGTH && before.includes(part)
+      return isIn ? before.replace(spellingsOf(secret), '***') : before
+    },
     text,
   )
+}
+
+/** Finds a secret in a text of JSON, XML or HTML, whichever of its characters are escaped there. */
+function spellingsOf(secret: string): RegExp {
+  const characters = secret.replace(/\W/g, (character) => {
+    const hex = `0*${character.charCodeAt(0).toString(16)}`
+    const escaped = [`\\\\?\\${character}`, `\\\\u${hex}`, `%${hex}`, `&#x${hex};`, `&#${character.charCodeAt(0)};`]
+    return `(?:${escaped.join('|')})`
+  })
+  return new RegExp(characters, 'gi')
 }
 
 /** SHA-256 by Node, as the signer asks for it. */

@@ -1,5 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { AwsCredentials, CredentialProvider } from '../aws/credentials'
+import { endpointOf } from '../aws/endpoint'
 import { ConfigError, Mistake, printed } from '../errors'
 import { DirectCalls } from './direct-calls'
 import type { ItemCalls } from './item-calls'
@@ -40,8 +41,14 @@ export function connect(
     const isProvider = typeof credentials === 'function'
     check(
       credentials === undefined || isProvider || typeof Object(credentials).accessKeyId === 'string',
-      `credentials must be a function or have an accessKeyId, got ${printed(credentials)}`,
+      `credentials must be a function or have an accessKeyId, got ${typeof credentials}`, // not which, for a log
     )
+    try {
+      endpointOf('dynamodb', direct)
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      issues.push(...error.mistakes)
+    }
   } else {
     check(typeof client?.send === 'function', `client must be a DynamoDBClient, got ${printed(client)}`)
     for (const [name, value] of Object.entries(direct))

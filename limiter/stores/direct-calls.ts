@@ -1,4 +1,4 @@
-import { type Answer, SignedCalls, type SignedCallsOptions } from '../aws/signed-calls'
+import { type Answer, errorNameOf, SignedCalls, type SignedCallsOptions } from '../aws/signed-calls'
 import { type ItemCalls, type ItemOperations, notOfDynamoDb } from './item-calls'
 import type { CallOptions } from './store'
 
@@ -39,29 +39,29 @@ export class DirectCalls implements ItemCalls {
 }
 
 /** The output of a call. Throws an error's answer under DynamoDB's name for it, with all of its fields. */
-function outputOf({ status, headers, text }: Answer): object {
+function outputOf(answer: Answer): object {
+  const { status, headers, text } = answer
   const $metadata = { httpStatusCode: status, requestId: headers['x-amzn-requestid'] }
-  let output: Record<string, unknown>
-  try {
-    output = parse(text)
-    if (!$metadata.requestId) throw notOfDynamoDb()
-  } catch (error) {
-    throw Object.assign(error as Error, { $metadata })
-  }
-  if (status < 300) return Object.assign(output, { $metadata })
+  const output = parse(text)
+  if (status < 300 && output && $metadata.requestId) return Object.assign(output, { $metadata })
+  if (status < 300 || !output) throw Object.assign(notOfDynamoDb(), { $metadata })
   const { __type, Message, message = Message ?? 'UnknownError', ...fields } = output
-  const name = String(__type ?? 'Unknown').replace(/.*#/, '')
-  throw Object.assign(new Error(String(message)), fields, { name, $metadata })
+  throw Object.assign(new Error(String(message)), fields, { name: errorNameOf(answer), $metadata })
 }
 
 /**
  * Only a binary attribute has a string under `B`, or a list of strings under `BS`: under an attribute's name there is
  * always an object.
+ *
+ * @returns `undefined` for what is not the JSON of an object. The parser's own error would repeat a part of it.
  */
-function parse(text: string): Record<string, unknown> {
-  const output = /"BS?"/.test(text) ? JSON.parse(text, withBinary) : JSON.parse(text)
-  if (typeof output !== 'object' || output === null) throw notOfDynamoDb()
-  return output
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const output: unknown = /"BS?"/.test(text) ? JSON.parse(text, withBinary) : JSON.parse(text)
+    return Object(output) === output && !Array.isArray(output) ? (output as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function withBinary(key: string, value: unknown): unknown {

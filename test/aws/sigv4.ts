@@ -41,8 +41,14 @@ export function authorizationOf(
   return `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope.join('/')}, SignedHeaders=${signed}, Signature=${signature}`
 }
 
-/** Every service but S3 signs the path encoded a second time. */
-const encodedAgain = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+/** Every service but S3 signs the path encoded a second time; all but letters, digits and `-._~` are encoded. */
+const encodedAgain = (path: string) =>
+  path
+    .split('/')
+    .map((part) =>
+      encodeURIComponent(part).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`),
+    )
+    .join('/')
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
