@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -127,7 +127,8 @@ withTerraform('the Terraform modules, applied to MiniStack', () => {
     mkdirSync(bundle, { recursive: true })
     buildAuthorizerBundle(bundle)
     // In place of the provider that makes archives, which is not on this machine.
-    await zip(bundle, join(home, 'authorizer.zip'), ['index.js', 'jwt-verifier.js', 'lambda-upstream.js'])
+    const code = readdirSync(bundle).filter((file) => file.endsWith('.js'))
+    await zip(bundle, join(home, 'authorizer.zip'), code)
     await zip(home, join(home, 'backend.zip'), ['backend.mjs'])
     writeFileSync(
       join(home, 'package.tf'),
