@@ -16,7 +16,6 @@ interface Product {
   limiter(spec: LimitSpec): Promise<Take>
 }
 
-const STATE_TABLE = 'bench-peers'
 const [, , name, endpoint] = process.argv as [string, string, string, string]
 const connection = { endpoint, region: 'us-east-1', credentials: { accessKeyId: 'bench', secretAccessKey: 'bench' } }
 
@@ -28,12 +27,13 @@ const SLUICE_FORMS: Readonly<Record<LimitSpec['kind'], PolicyInput['algorithm']>
 }
 
 /** Set up as its README says, with a deadline that suits a busy machine. */
-function sluice(): Product {
+function sluice(withSdk: boolean): Product {
   const client = new DynamoDBClient({ ...connection, maxAttempts: 1 })
+  const tableName = `bench-peers-${withSdk ? 'sdk' : 'direct'}`
   return {
-    prepare: () => createStateTable(client, STATE_TABLE),
+    prepare: () => createStateTable(client, tableName),
     limiter: async ({ name: policy, units, seconds, kind }) => {
-      const store = new DynamoDbStore({ client, tableName: STATE_TABLE })
+      const store = new DynamoDbStore({ ...(withSdk ? { client } : connection), tableName })
       const policies = [{ name: policy, algorithm: SLUICE_FORMS[kind], limit: units, window: `${seconds}s` }]
       const limiter = createLimiter({ store, policies, deadlineMs: 5000 })
       return async (subject, cost) => {
@@ -87,7 +87,8 @@ function flexible(withMemory: boolean): Product {
 }
 
 const PRODUCTS: Readonly<Record<string, () => Product>> = {
-  sluice,
+  sluice: () => sluice(false),
+  'sluice with the SDK': () => sluice(true),
   'rate-limiter-flexible': () => flexible(false),
   'rate-limiter-flexible with memory': () => flexible(true),
 }

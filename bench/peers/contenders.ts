@@ -18,6 +18,7 @@ const FLEXIBLE = (require('rate-limiter-flexible/package.json') as { version: st
 /** In the order of the table's columns. */
 const NODE_PRODUCTS = [
   { name: 'sluice', version: '' },
+  { name: 'sluice with the SDK', version: '' },
   { name: 'rate-limiter-flexible', version: FLEXIBLE },
   { name: 'rate-limiter-flexible with memory', version: FLEXIBLE },
 ] as const

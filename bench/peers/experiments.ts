@@ -69,7 +69,7 @@ const boundary: Experiment = {
     `100 requests ${BEFORE_EDGE_MS} ms before the edge and 120 at each of ${AFTER_EDGE_MS.join(', ')} ms after it, 16 at a time; once with the edge of ` +
     "the clock, once with that of a window that began with the subject's first request; the worse of both. A bucket may admit up to twice its burst in the time in which it fills up, by its nature.",
   async run({ name, contender }) {
-    const kinds = name === 'sluice' ? (['window', 'fixed', 'log'] as const) : (['window'] as const)
+    const kinds = name.startsWith('sluice') ? (['window', 'fixed', 'log'] as const) : (['window'] as const)
     const cells = await Promise.all(kinds.map(async (kind) => ({ kind, ...(await worstOfBothEdges(contender, kind)) })))
     const named = { window: 'sliding-window', fixed: 'fixed-window', log: 'sliding-log', bucket: '' } as const
     const text = ({ kind, half, window }: (typeof cells)[number]) =>

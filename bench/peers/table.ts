@@ -12,6 +12,7 @@ export interface Row {
 
 const HEADS: Readonly<Record<string, string>> = {
   sluice: 'Sluice',
+  'sluice with the SDK': 'Sluice, by a client of the SDK',
   'rate-limiter-flexible with memory': 'the same, with `inMemoryBlockOnConsumed` and `insuranceLimiter`',
 }
 
