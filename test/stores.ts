@@ -1,10 +1,11 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { ConnectionOptions } from '../limiter/stores/connection'
 import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
 import { MemoryStore } from '../limiter/stores/memory-store'
 import { createTable } from '../limiter/stores/state-table'
 import type { StateStore } from '../limiter/stores/store'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
-import { connect } from '../local/dynamodb'
+import { awsEnvironment, connect } from '../local/dynamodb'
 import { dynoxideBinary } from '../local/engines/dynoxide'
 import type { Engine, EngineName } from '../local/engines/engine'
 import { startEngine } from '../local/engines/start-engine'
@@ -33,17 +34,21 @@ export interface OpenEngine extends OpenStore {
   readonly endpoint: string
 }
 
-export const openEngine = async (engine: EngineName): Promise<OpenEngine> => openOn(await startEngine({ engine }))
+export const openEngine = async (engine: EngineName, way?: Way): Promise<OpenEngine> =>
+  openOn(await startEngine({ engine }), way)
+
+/** How a store calls DynamoDB. */
+export type Way = 'direct' | 'by the SDK'
 
 /**
  * Makes the state table on an engine, and stops the engine when closed. It has no TTL: DynamoDB Local deletes by the
  * system's clock, and tests have clocks of their own.
  */
-export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
+export async function openOn({ endpoint, stop }: Engine, way: Way = 'direct'): Promise<OpenEngine> {
   const client = connect(endpoint)
   await createTable(client, TABLE, [STATE_TABLE.partitionKey])
   return {
-    store: new DynamoDbStore({ client, tableName: TABLE }),
+    store: new DynamoDbStore({ tableName: TABLE, ...(way === 'direct' ? connectionTo(endpoint) : { client }) }),
     client,
     endpoint,
     async close() {
@@ -51,6 +56,16 @@ export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
       await stop()
     },
   }
+}
+
+/** By which a store calls an engine without the SDK. */
+export function connectionTo(endpoint: string): ConnectionOptions {
+  const {
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+    AWS_REGION: region,
+  } = awsEnvironment()
+  return { endpoint, region, credentials: { accessKeyId, secretAccessKey } }
 }
 
 const openMemory = async (): Promise<OpenStore> => ({ store: new MemoryStore(), close: async () => {} })

@@ -156,14 +156,11 @@ function textOf(body: IncomingMessage, maxBytes: number): Promise<string> {
 /** An error's text as it may be shown: AWS repeats the headers of a request whose signature it refuses. */
 function withoutSecrets(text: string, { authorization = '', ...headers }: Answer['headers']): string {
   const [, accessKeyId, signature] = /Credential=([^/]+).*Signature=(.+)/.exec(authorization) ?? []
-  return [accessKeyId, signature, headers['x-amz-security-token']].reduce<string>(
-    (before, secret = '') => {
-      const [part = ''] = /\w{8,}/.exec(secret) ?? [] // as it stands in every spelling
-      const isIn = secret.length >= MIN_SECRET_LENGTH && before.includes(part)
-      return isIn ? before.replace(spellingsOf(secret), '***') : before
-    },
-    text,
-  )
+  return [accessKeyId, signature, headers['x-amz-security-token']].reduce<string>((before, secret = '') => {
+    const [part = ''] = /\w{8,}/.exec(secret) ?? [] // as it stands in every spelling
+    const isIn = secret.length >= MIN_SECRET_LENGTH && before.includes(part)
+    return isIn ? before.replace(spellingsOf(secret), '***') : before
+  }, text)
 }
 
 /** Finds a secret in a text of JSON, XML or HTML, whichever of its characters are escaped there. */

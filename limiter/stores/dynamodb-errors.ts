@@ -89,7 +89,7 @@ function describe(reason: StoreFailure, table: string, error: ServiceError): str
 
 function clientWants({ message = '', code, input }: ServiceError): string {
   if (code === 'ERR_INVALID_URL') return `a URL as its endpoint, got ${printed(input)}`
-  const got = /missing|load/.test(message) ? 'got none' : 'got one that is none'
+  const got = /missing|load/.test(message) ? 'got none' : 'got an invalid one'
   return NO_REGION.test(message)
     ? `a Region such as "eu-central-1" (option region, or AWS_REGION), ${got}`
     : `credentials (option credentials, or AWS_PROFILE), ${got}`

@@ -131,7 +131,8 @@ describe('a call whose session', () => {
     (response, request) =>
       tokens.includes(String(tokenOf(request))) ? reply(response, 400, EXPIRED) : ok(response)
   const numbered = () => {
-    const provider = jest.fn(async () => ({ ...KEYS, sessionToken: `session-${provider.mock.calls.length}` }))
+    let count = 0
+    const provider = jest.fn(async () => ({ ...KEYS, sessionToken: `session-${++count}` }))
     const calls = new DirectCalls({ region: 'eu-west-1', endpoint: server.endpoint, credentials: provider })
     return { provider, get: () => calls.call('GetItem', { TableName: 't', Key: {} }) }
   }

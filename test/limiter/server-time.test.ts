@@ -128,86 +128,89 @@ describe('the server’s time', () => {
   })
 })
 
-describe('a limiter on a table whose Date headers differ from the clock', () => {
-  let engine: Server
-  let offMs = 0
-  let refuses = false
-  const bodies: string[] = []
+describe.each(['direct', 'by the SDK'])(
+  'a limiter on a table, called %s, whose Date headers differ from the clock',
+  (way) => {
+    let engine: Server
+    let offMs = 0
+    let refuses = false
+    const bodies: string[] = []
 
-  beforeAll(async () => {
-    engine = createServer((request, response) => {
-      let body = ''
-      request.on('data', (chunk) => {
-        body += chunk
+    beforeAll(async () => {
+      engine = createServer((request, response) => {
+        let body = ''
+        request.on('data', (chunk) => {
+          body += chunk
+        })
+        request.on('end', () => {
+          bodies.push(body)
+          response.sendDate = false
+          response.setHeader('date', new Date(Date.now() - offMs).toUTCString())
+          response.setHeader('x-amzn-requestid', 'R1')
+          response.statusCode = refuses ? 400 : 200
+          const refusal = { __type: 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', Item: {} }
+          response.end(JSON.stringify(refuses ? refusal : {}))
+          refuses = false
+        })
       })
-      request.on('end', () => {
-        bodies.push(body)
-        response.sendDate = false
-        response.setHeader('date', new Date(Date.now() - offMs).toUTCString())
-        response.setHeader('x-amzn-requestid', 'R1')
-        response.statusCode = refuses ? 400 : 200
-        const refusal = { __type: 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', Item: {} }
-        response.end(JSON.stringify(refuses ? refusal : {}))
-        refuses = false
+      await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve))
+    })
+    afterAll(() => new Promise((resolve) => engine.close(resolve)))
+
+    const limiterOf = (events: LimiterEvent[], clock?: () => number) => {
+      const { port } = engine.address() as AddressInfo
+      const access = {
+        endpoint: `http://127.0.0.1:${port}`,
+        region: 'us-east-1',
+        credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+      }
+      const client = new DynamoDBClient({ ...access, maxAttempts: 1 })
+      return createLimiter({
+        store: new DynamoDbStore({ tableName: 'state', ...(way === 'direct' ? access : { client }) }),
+        policies: [{ name: 'p', algorithm: 'fixed-window', limit: 100, window: '365d' }],
+        onEvent: (event) => events.push(event),
+        onStoreError: 'throw',
+        ...(clock && { clock }),
       })
-    })
-    await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve))
-  })
-  afterAll(() => new Promise((resolve) => engine.close(resolve)))
+    }
+    const yearAt = (at: number) =>
+      Math.floor(at / YEAR_MS)
+        .toString(36)
+        .padStart(2, '0')
+    const slotOf = (body: string) => /ADD \w{4}(\w+)/.exec(body)?.[1]
 
-  const limiterOf = (events: LimiterEvent[], clock?: () => number) => {
-    const { port } = engine.address() as AddressInfo
-    const client = new DynamoDBClient({
-      endpoint: `http://127.0.0.1:${port}`,
-      region: 'us-east-1',
-      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
-      maxAttempts: 1,
-    })
-    return createLimiter({
-      store: new DynamoDbStore({ client, tableName: 'state' }),
-      policies: [{ name: 'p', algorithm: 'fixed-window', limit: 100, window: '365d' }],
-      onEvent: (event) => events.push(event),
-      onStoreError: 'throw',
-      ...(clock && { clock }),
-    })
-  }
-  const yearAt = (at: number) =>
-    Math.floor(at / YEAR_MS)
-      .toString(36)
-      .padStart(2, '0')
-  const slotOf = (body: string) => /ADD \w{4}(\w+)/.exec(body)?.[1]
+    it.each([false, true])(
+      'counts by the Date header from the second call on, also after a refused write: %p',
+      async (refused) => {
+        ;[offMs, refuses] = [10 * YEAR_MS, refused]
+        bodies.length = 0
+        const events: LimiterEvent[] = []
+        const limiter = limiterOf(events)
+        await limiter.take('one')
+        await limiter.take('two')
+        const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
+        const slots = bodies.map(slotOf)
+        expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
+        expect(events.filter(({ kind }) => kind === 'clock')).toEqual([
+          { kind: 'clock', state: 'wrong', offMs: expect.any(Number) },
+        ])
 
-  it.each([false, true])(
-    'counts by the Date header from the second call on, also after a refused write: %p',
-    async (refused) => {
-      ;[offMs, refuses] = [10 * YEAR_MS, refused]
+        offMs = 0
+        await limiter.take('three')
+        await limiter.take('four')
+        expect(bodies.slice(-2).map(slotOf)).toEqual([theirs, ours])
+        expect(events.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
+      },
+    )
+
+    it('follows a clock that it was given', async () => {
+      offMs = 10 * YEAR_MS
       bodies.length = 0
       const events: LimiterEvent[] = []
-      const limiter = limiterOf(events)
-      await limiter.take('one')
-      await limiter.take('two')
-      const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
-      const slots = bodies.map(slotOf)
-      expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
-      expect(events.filter(({ kind }) => kind === 'clock')).toEqual([
-        { kind: 'clock', state: 'wrong', offMs: expect.any(Number) },
-      ])
-
-      offMs = 0
-      await limiter.take('three')
-      await limiter.take('four')
-      expect(bodies.slice(-2).map(slotOf)).toEqual([theirs, ours])
-      expect(events.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
-    },
-  )
-
-  it('follows a clock that it was given', async () => {
-    offMs = 10 * YEAR_MS
-    bodies.length = 0
-    const events: LimiterEvent[] = []
-    const limiter = limiterOf(events, () => T)
-    for (const subject of ['one', 'two']) await limiter.take(subject)
-    expect(bodies.map(slotOf)).toEqual([yearAt(T), yearAt(T)])
-    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([])
-  })
-})
+      const limiter = limiterOf(events, () => T)
+      for (const subject of ['one', 'two']) await limiter.take(subject)
+      expect(bodies.map(slotOf)).toEqual([yearAt(T), yearAt(T)])
+      expect(events.filter(({ kind }) => kind === 'clock')).toEqual([])
+    })
+  },
+)

@@ -1,12 +1,15 @@
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import {
+  ConfigError,
   createLimiter,
   DynamoDbStore,
+  type DynamoDbStoreOptions,
   type LimiterEvent,
   type LimiterOptions,
   type PolicyInput,
   type StoreFailure,
 } from '../../limiter'
+import { withoutAwsEnvironment } from '../aws/environment'
 
 const CREDENTIALS = { accessKeyId: 'a', secretAccessKey: 'b' }
 const MINUTE: PolicyInput = { name: 'minute', limit: 10, window: '1m' }
@@ -30,20 +33,9 @@ function limiterOf(config: DynamoDBClientConfig, options: Partial<LimiterOptions
 
 const withoutRegion = (options: Partial<LimiterOptions> = {}) => limiterOf({ credentials: CREDENTIALS }, options)
 
-describe('a client that can never call', () => {
-  const before = { ...process.env }
-  beforeAll(() => {
-    for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
-    Object.assign(process.env, {
-      AWS_EC2_METADATA_DISABLED: 'true',
-      AWS_CONFIG_FILE: '/nonexistent',
-      AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
-    })
-  })
-  afterAll(() => {
-    process.env = before
-  })
+withoutAwsEnvironment()
 
+describe('a client that can never call', () => {
   it.each(MODES)(
     'is thrown at the first request when it has no Region, under onStoreError %s',
     async (onStoreError) => {
@@ -60,12 +52,12 @@ describe('a client that can never call', () => {
     [
       'credentials that are none',
       { region: 'eu-central-1', endpoint: NOWHERE, credentials: {} as never },
-      'must have credentials (option credentials, or AWS_PROFILE), got one that is none: Resolved credential',
+      'must have credentials (option credentials, or AWS_PROFILE), got an invalid one: Resolved credential',
     ],
     [
       'a Region that is none',
       { region: 'eu central', credentials: CREDENTIALS },
-      'must have a Region such as "eu-central-1" (option region, or AWS_REGION), got one that is none: Region not accepted: region="eu central"',
+      'must have a Region such as "eu-central-1" (option region, or AWS_REGION), got an invalid one: Region not accepted: region="eu central"',
     ],
     [
       'an endpoint that is no URL',
@@ -117,6 +109,80 @@ describe('a client that can never call', () => {
     await limiter.take('a')
     await new Promise((resolve) => setTimeout(resolve, 200))
     await expect(limiter.take('a')).rejects.toMatchObject(NO_REGION)
+  })
+})
+
+describe('a store without a client that can never call', () => {
+  const tableName = 'state'
+  const direct = { tableName, region: 'eu-central-1', endpoint: NOWHERE }
+  const NO_CREDENTIALS = {
+    code: 'store_unavailable',
+    reason: 'unusable-client',
+    message: expect.stringContaining(
+      'client of table "state" must have credentials (option credentials, or AWS_PROFILE), got none: Could not load ' +
+        'credentials from any',
+    ),
+  }
+
+  it.each<[string, DynamoDbStoreOptions, string]>([
+    [
+      'no Region',
+      { tableName },
+      'region must be a Region such as "eu-central-1" (option region, or AWS_REGION), got none',
+    ],
+    ['an invalid Region', { ...direct, region: 'eu central' }, 'or AWS_REGION), got "eu central"'],
+    [
+      'an invalid endpoint',
+      { ...direct, endpoint: 'nonsense' },
+      'endpoint must be a URL that begins with https:// or http://, got "nonsense"',
+    ],
+    [
+      'credentials of another shape',
+      { ...direct, credentials: {} as never },
+      'credentials must be a function or have an accessKeyId, got object',
+    ],
+    [
+      'a client and an endpoint',
+      { ...direct, client: { send: (async () => {}) as never } },
+      'endpoint must be left out beside client, which has its own',
+    ],
+  ])('cannot be made, in words that name what it lacks: %s', (_, options, words) => {
+    expect(() => new DynamoDbStore(options)).toThrow(ConfigError)
+    expect(() => new DynamoDbStore(options)).toThrow(words)
+  })
+
+  it('names all that it lacks at once', () => {
+    const options = { tableName: '', region: 'eu central', credentials: 'AKID' as never }
+    expect(() => new DynamoDbStore(options)).toThrow(
+      /tableName must be [\s\S]*credentials must be [\s\S]*region must be /,
+    )
+  })
+
+  it.each(MODES)(
+    'is thrown at each request where it has no credentials, under onStoreError %s',
+    async (onStoreError) => {
+      const limiter = createLimiter({ store: new DynamoDbStore(direct), policies: [MINUTE], onStoreError })
+      for (let i = 0; i < 2; i++) await expect(limiter.take('a')).rejects.toMatchObject(NO_CREDENTIALS)
+    },
+  )
+
+  it.each([{ accessKeyId: 'AKID' }, async () => ({}), async () => undefined])(
+    'is thrown where its credentials are invalid: %p',
+    async (credentials) => {
+      const store = new DynamoDbStore({ ...direct, credentials: credentials as never })
+      await expect(createLimiter({ store, policies: [MINUTE] }).take('a')).rejects.toMatchObject({
+        reason: 'unusable-client',
+        message: expect.stringContaining('got an invalid one: Resolved credential object is not valid'),
+      })
+    },
+  )
+
+  it('is left to the failure mode where its source of credentials fails', async () => {
+    const store = new DynamoDbStore({ ...direct, credentials: () => Promise.reject(new Error('vault is down')) })
+    expect(await createLimiter({ store, policies: [MINUTE] }).take('a')).toMatchObject({
+      allowed: true,
+      degraded: true,
+    })
   })
 })
 
