@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import vm from 'node:vm'
 import { eventOf } from '../../bench/authorizer-event'
 
@@ -22,32 +22,40 @@ export interface Instance {
   readonly log: readonly string[]
 }
 
+interface Loaded {
+  exports: { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> }
+}
+
 /**
- * The file that Lambda loads, to be loaded any number of times: each is an instance with a memory and connections of
+ * The files that Lambda loads, to be loaded any number of times: each is an instance with a memory and connections of
  * its own.
  */
 export class Bundle {
-  private readonly script: vm.Script
+  private readonly scripts = new Map<string, vm.Script>()
 
-  constructor(private readonly file: string) {
-    const parameters = 'exports, require, module, __filename, __dirname, console, process'
-    this.script = new vm.Script(`(function (${parameters}) {${readFileSync(file, 'utf8')}\n})`, {
-      filename: file,
-      importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    })
-  }
+  constructor(private readonly file: string) {}
 
   /** @param environment variables of this instance, in addition to those of this process. */
   open(environment: Readonly<Record<string, string>>): Instance {
     const log: string[] = []
     const note = (line: string) => void log.push(line)
     const own = { info: note, warn: note, error: note, log: note }
-    const module = { exports: {} as { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> } }
     const itself = Object.create(process, {
       env: { value: { ...process.env, ...environment } },
       stdout: { value: { write: note } },
     })
-    this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own, itself)
+    const files = new Map<string, Loaded>()
+    const load = (file: string): Loaded => {
+      const known = files.get(file)
+      if (known) return known
+      const module = { exports: {} } as Loaded
+      files.set(file, module)
+      const requireOf = (name: string) =>
+        name.startsWith('.') ? load(join(dirname(file), name)).exports : require(name)
+      this.scriptOf(file).runInThisContext()(module.exports, requireOf, module, file, dirname(file), own, itself)
+      return module
+    }
+    const module = load(this.file)
     const { handler } = module.exports
     return {
       log,
@@ -59,5 +67,17 @@ export class Bundle {
         return context
       },
     }
+  }
+
+  private scriptOf(file: string): vm.Script {
+    const parameters = 'exports, require, module, __filename, __dirname, console, process'
+    const script =
+      this.scripts.get(file) ??
+      new vm.Script(`(function (${parameters}) {${readFileSync(file, 'utf8')}\n})`, {
+        filename: file,
+        importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+      })
+    this.scripts.set(file, script)
+    return script
   }
 }
