@@ -42,8 +42,6 @@ export class Pace {
   private readonly rivals = new Rivals()
   /** Since the last denial. */
   private turns = 0
-  /** Since the last turn. */
-  private denials = 0
   private isStarting = true
   /** The shortest ask that was admitted, and so took a call. */
   private shortestMs = Infinity
@@ -55,7 +53,6 @@ export class Pace {
     this.shortestMs = Math.min(this.shortestMs, tookMs)
     this.observe(charge)
     this.turns += decisions.length
-    this.denials = 0
     const left = Math.min(...decisions.map((decision) => requestsLeft(charge, decision)))
     const processes = this.rivals.count
     const isAlone = processes === 1 && !(this.isRemote && this.isStarting)
@@ -75,10 +72,7 @@ export class Pace {
     const processes = this.rivals.count
     const untilRoomFor = (requests: number) =>
       Math.max(retryAfterMs, roundMs(charge, requests, this.subjects.lastSeen(charge.key), this.subjects.now()))
-    if (turns === 0) {
-      // those who have waited longer come first
-      return ++this.denials === 1 ? untilRoomFor(Math.max(1, Math.floor(processes / 4))) : retryAfterMs
-    }
+    if (turns === 0) return retryAfterMs
     this.turns = 0
     this.rivals.nextRound()
     if (processes === 1 && !this.isRemote) return retryAfterMs

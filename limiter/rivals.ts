@@ -13,12 +13,12 @@ interface Writer {
 }
 
 /**
- * Counts the processes that write to a subject, this one included, by the idempotency marks of its item: a mark whose
- * id has moved was written since. Processes share eight marks; two of the same mark are told apart by their ids, once
- * both were seen.
+ * Counts the processes that write to a subject, this one included, by the idempotency marks of its item: each writes ids
+ * of a range of its own, and one that has moved was written since. Processes share eight marks; those that wait leave
+ * one that another writes.
  */
 export class Rivals {
-  private writers: (Writer & { readonly mark: string })[] = []
+  private writers: Writer[] = []
   private round = 0
   private isFirst = true
 
@@ -30,9 +30,9 @@ export class Rivals {
     for (const mark of MARKS) {
       const id = item?.marks[mark]
       if (id === undefined) continue
-      const known = this.writers.find((writer) => writer.mark === mark && Math.abs(id - writer.id) < ID_RANGE)
-      if (!known) this.writers.push({ mark, id, round: this.isFirst ? undefined : this.round })
-      else if (known.id !== id) Object.assign(known, { id, round: this.round })
+      const known = this.writers.find((writer) => Math.abs(id - writer.id) < ID_RANGE)
+      if (!known) this.writers.push({ id, round: this.isFirst ? undefined : this.round })
+      else if (id > known.id) Object.assign(known, { id, round: this.round })
     }
     this.isFirst &&= item === undefined
   }

@@ -56,7 +56,9 @@ export type Tried<T> = T & { readonly afterDoubt: boolean }
 export class StoreCalls {
   /** Whether the store has ever answered. */
   reached = false
-  private readonly mark = MARKS[Math.floor(Math.random() * MARKS.length)]!
+  private mark = anyOf(MARKS)
+  /** The subject of the last write that was applied. */
+  private lastKey: string | undefined
   /** The last id given, and the last of its range. */
   private lastId = 0
   private rangeEnd = 0
@@ -110,7 +112,7 @@ export class StoreCalls {
       deadline,
       (options) => this.options.store.write(key, write, options),
       (outcome, afterDoubt) => {
-        this.leaveSharedRange(outcome.item)
+        this.avoidOthers(key, outcome)
         return withDoubt(outcome, afterDoubt)
       },
       tries,
@@ -126,10 +128,20 @@ export class StoreCalls {
     this.rangeEnd = this.lastId + RANGE
   }
 
-  /** An id of our range that we have not given is another process's: our writes would be taken for older than its. */
-  private leaveSharedRange({ marks }: Item): void {
+  /**
+   * Who finds that another process writes to the subject under its mark takes a mark that nobody has there, if there is
+   * one, so that neither hides what the other wrote. An id of our range that we have not given is another process's: our
+   * writes would be taken for older than its.
+   */
+  private avoidOthers(key: string, { kind, item: { marks } }: WriteOutcome): void {
     const found = marks[this.mark]
-    if (found !== undefined && found > this.lastId && found <= this.rangeEnd) this.drawRange()
+    const isOurs = found === undefined || (found > this.rangeEnd - RANGE && found <= this.lastId)
+    if (!isOurs && found > this.lastId && found <= this.rangeEnd) this.drawRange()
+    if (!isOurs && this.lastKey === key) {
+      const free = MARKS.filter((mark) => marks[mark] === undefined)
+      this.mark = anyOf(free.length > 0 ? free : MARKS)
+    }
+    if (kind === 'applied') this.lastKey = key
   }
 
   /**
@@ -204,3 +216,5 @@ const withDoubt = <Kind extends string>(
   { kind, item, resent }: { readonly kind: Kind; readonly item: Item } & Resent,
   afterDoubt: boolean,
 ) => ({ kind, item, afterDoubt: afterDoubt || resent === true })
+
+const anyOf = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.length)]!

@@ -63,7 +63,7 @@ function world(options: { clock?: () => number } = {}) {
   return Object.assign(world, {
     store: calls,
     read: () => run(calls.read('k', calls.deadline())),
-    write: (tries?: number) => run(calls.write('k', WRITE, calls.deadline(), tries)),
+    write: (tries?: number, key = 'k') => run(calls.write(key, WRITE, calls.deadline(), tries)),
     remove: () => run(calls.delete('k', {}, calls.deadline())),
   })
 }
@@ -298,20 +298,37 @@ describe('the ids of writes', () => {
     const one = world()
     const { mark, value, rangeEnd } = one.store.nextId()
     jest.spyOn(Math, 'random').mockReturnValue(0.25)
-    for (const found of [value, value - 1, rangeEnd! + 1]) {
+    for (const found of [value - 1, rangeEnd! + 1, value]) {
       one.item = { ...NO_ITEM, marks: { [mark]: found } }
-      await one.write()
+      await one.write(1, `subject of ${found}`)
     }
     one.item = { ...NO_ITEM, marks: { r8: value + 5 } }
     await one.write()
-    expect(one.store.nextId().value).toBe(value + 1)
+    expect(one.store.nextId()).toMatchObject({ mark, value: value + 1 })
     one.item = { ...NO_ITEM, marks: { [mark]: rangeEnd! } }
-    await one.write()
+    await one.write(1, 'another')
     expect(one.store.nextId().value).toBeLessThan(value)
     one.item = { ...NO_ITEM, marks: { [mark]: one.store.nextId().value + 1 } }
     jest.spyOn(Math, 'random').mockReturnValue(0.75)
     await one.write()
     expect(one.store.nextId().value).toBeGreaterThan(value)
+  })
+
+  it('stand under a mark that nobody has there, once another process writes to the subject under theirs', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0)
+    const one = world()
+    const { mark, value } = one.store.nextId()
+    const markAfter = async (found: number, key: string): Promise<string> => {
+      const marks = Object.fromEntries(MARKS.map((each) => [each, each === mark ? found : 1]))
+      const { r3: _, ...withoutOne } = marks
+      one.item = { ...NO_ITEM, marks: withoutOne }
+      await one.write(1, key)
+      return one.store.nextId().mark
+    }
+    expect(await markAfter(7, 'a')).toBe(mark) // which may have been written long ago
+    expect(await markAfter(7, 'b')).toBe(mark)
+    expect(await markAfter(value, 'b')).toBe(mark)
+    expect(await markAfter(7, 'b')).toBe('r3')
   })
 })
 
