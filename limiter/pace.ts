@@ -20,8 +20,8 @@ const MIN_REMOTE_MS = 1
 const GIVE_WAY_MS = 60
 const GIVEN_WAY = { ofWindow: 0.02, ofBucket: 0.04 }
 /** Between two asks while there is room, as a share of the window; and past the process's share of that room. */
-const PAUSE = { ms: 30, ofWindow: 0.01 }
-const LONG_PAUSE = { ms: 120, ofWindow: 0.1 }
+const PAUSE = { ms: 60, ofWindow: 0.015 }
+const LONG_PAUSE = { ms: 250, ofWindow: 0.1 }
 
 /** What is known of subjects. */
 interface Subjects {

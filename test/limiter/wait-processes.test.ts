@@ -41,12 +41,12 @@ const CASES: readonly (readonly [string, readonly PolicyInput[], number, number]
 /** A write of a log needs its newest state, and those who take turns never have it: see ADR 0046. */
 const MORE_CALLS: Readonly<Record<string, number>> = {
   'sliding-buckets': 1.1,
-  'sliding-log': 1.1,
+  'sliding-log': 1.12,
   'gcra with a log': 1.21,
 }
 
 /** Of the limit, where not 95 %. */
-const USED: Readonly<Record<string, number>> = { 'sliding-log': 0.94 }
+const USED: Readonly<Record<string, number>> = { 'sliding-log': 0.93 }
 
 const RUNS = [
   [2, 'near and far'],
