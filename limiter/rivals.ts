@@ -13,9 +13,9 @@ interface Writer {
 }
 
 /**
- * Counts the processes that write to a subject, this one included, by the idempotency marks of its item: each writes ids
- * of a range of its own, and one that has moved was written since. Processes share eight marks; those that wait leave
- * one that another writes.
+ * Counts the processes that write to a subject, this one included, by the idempotency marks of its item: each has a
+ * range of ids, and one that has moved was written since. Processes share eight marks; who finds another's writes under
+ * its own takes another one.
  */
 export class Rivals {
   private writers: Writer[] = []

@@ -129,9 +129,9 @@ export class StoreCalls {
   }
 
   /**
-   * Who finds that another process writes to the subject under its mark takes a mark that nobody has there, if there is
-   * one, so that neither hides what the other wrote. An id of our range that we have not given is another process's: our
-   * writes would be taken for older than its.
+   * Who finds that another process writes to the subject under its mark takes a mark that nobody has there, if there
+   * is one, so that neither hides what the other wrote. An id of our range that we have not given is another process's:
+   * our writes would be taken for older than its.
    */
   private avoidOthers(key: string, { kind, item: { marks } }: WriteOutcome): void {
     const found = marks[this.mark]
