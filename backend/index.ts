@@ -1,6 +1,5 @@
 /**
- * For the functions behind an API that Sluice protects. It has no dependencies; where it settles what requests hold, it
- * loads `@aws-sdk/client-dynamodb`, which Lambda's Node.js brings.
+ * For the functions behind an API that Sluice protects. It has no dependencies, and needs no AWS SDK.
  *
  * @module sluice/backend
  */

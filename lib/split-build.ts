@@ -23,6 +23,7 @@ export function buildSplit(
       platform: 'node',
       target: 'node20',
       charset: options.charset,
+      lineLimit: options.lineLimit,
       minifySyntax,
       minifyWhitespace,
       minifyIdentifiers: minify,

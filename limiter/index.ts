@@ -6,6 +6,7 @@
 
 export type { Exceeded } from './algorithms/algorithm'
 export type { Assignment, Clause, Comparison, ConditionalWrite, Fields } from './algorithms/conditional-write'
+export type { AwsCredentials, CredentialProvider } from './aws/credentials'
 export type { Clock, EpochMs } from './clock'
 export { createLimiter } from './create-limiter'
 export type { Decision, Standing } from './decision'

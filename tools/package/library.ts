@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path'
-import { type BuildOptions, transformSync } from 'esbuild'
+import type { BuildOptions } from 'esbuild'
 import { ROOT } from '../../lib/authorizer-bundle'
 import { buildSplit } from '../../lib/split-build'
 import { writeNotices } from '../../lib/third-party-notices'
@@ -27,6 +27,7 @@ const options = {
   legalComments: 'none',
   minifySyntax: true,
   minifyWhitespace: true,
+  lineLimit: 120, // for the sake of stack traces
 } satisfies BuildOptions
 
 /**
@@ -50,31 +51,32 @@ export function buildLibrary(outdir: string, entries: readonly string[]): void {
       chunkNames: 'shared/[hash]',
       external: [...FOREIGN, './seed/seed-bundle', './authorizer-bundle'],
     },
-    (code, file) => {
-      if (file === `${sdkOnUse}.js`) return inLines(withRequire(code))
+    (limited, file) => {
+      const code = withWholeStrings(limited)
+      if (file === `${sdkOnUse}.js`) return withRequire(code)
       const needs = file === library ? `require("${specifierOf(file, join(outdir, NEEDS_CDK))}");\n` : ''
-      return inLines(needs + withSdkOnUse(code, specifierOf(file, sdkOnUse)))
+      return needs + withSdkOnUse(code, specifierOf(file, sdkOnUse))
     },
   )
   writeNotices(metafile, ROOT, outdir)
 }
 
-/**
- * Has what was an ES module require the SDK as a CommonJS module does, which is how a bundler of the user's finds it.
- */
+/** Has what was an ES module require the SDK as a CommonJS module does: so a bundler of the user's finds it. */
 const withRequire = (code: string): string =>
-  code.replace(new RegExp(`\\(0,\\s*\\w+\\.__require\\)\\(\\s*"${SDK}"`), `require("${SDK}"`)
+  code.replace(new RegExp(`\\(0,\\s*\\w+\\.__require\\)\\(\\s*"${SDK}"`), ` require("${SDK}"`)
 
 /** Has code load the SDK when it is used: `from` is the file that does so. */
 export function withSdkOnUse(code: string, from: string): string {
-  const calls = code.replaceAll(new RegExp(`(?<!\\()require\\("${SDK}"\\)`, 'g'), `require("${from}").dynamoDbSdk`)
-  if (calls.includes(`require("${SDK}")`)) throw new Error(`${SDK} is loaded in a way that would load it at once`)
+  const calls = code.replaceAll(
+    new RegExp(`(?<!\\(\\s*)require\\(\\s*"${SDK}"\\s*\\)`, 'g'),
+    `require("${from}").dynamoDbSdk`,
+  )
+  if (calls.includes(`"${SDK}"`)) throw new Error(`${SDK} is loaded in a way that would load it at once`)
   return calls
 }
 
-/** For the sake of stack traces. */
-const inLines = (code: string): string =>
-  transformSync(code, { minifyWhitespace: true, charset: 'utf8', lineLimit: 120 }).code
+/** Without the breaks that the limit of a line makes in strings: names of packages are looked for. */
+const withWholeStrings = (code: string): string => code.replace(/(?<!\\)((?:\\\\)*)\\\n/g, '$1')
 
 const specifierOf = (from: string, file: string) => {
   const path = relative(dirname(from), `${file}.js`).replaceAll('\\', '/')
