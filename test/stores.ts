@@ -59,7 +59,7 @@ export async function openOn({ endpoint, stop }: Engine, way: Way = 'direct'): P
 }
 
 /** By which a store calls an engine without the SDK. */
-export function connectionTo(endpoint: string): ConnectionOptions {
+function connectionTo(endpoint: string): ConnectionOptions {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,

@@ -46,7 +46,7 @@ export interface EndpointOptions {
  * `AWS_USE_FIPS_ENDPOINT` and `AWS_USE_DUALSTACK_ENDPOINT` choose among the Region's own endpoints.
  *
  * @param service as its host name says it: `dynamodb`, `lambda`.
- * @throws ConfigError for a Region or a URL that is missing or invalid, and for a URL beside one of those two variables.
+ * @throws ConfigError for a Region or a URL that is missing or invalid, or a URL beside one of those two variables.
  * @see https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html
  */
 export function endpointOf(service: string, options: EndpointOptions = {}, env = process.env): Endpoint {

@@ -46,11 +46,11 @@ describe('credentials', () => {
 
 describe('a provider', () => {
   /** A provider whose sessions last for so long, and how often it was asked. */
-  function sessions(lifeMs: number) {
+  function sessions(lastingMs: number) {
     const clock = { at: T }
     const provider = jest.fn(async (): Promise<AwsCredentials> => {
       const sessionToken = `session ${provider.mock.calls.length}`
-      return { ...KEYS, sessionToken, expiration: new Date(clock.at + lifeMs) }
+      return { ...KEYS, sessionToken, expiration: new Date(clock.at + lastingMs) }
     })
     const credentials = new Credentials(provider, () => clock.at)
     const token = async () => (await credentials.get()).sessionToken
@@ -172,6 +172,7 @@ describe('a call whose session', () => {
 })
 
 describe("the SDK's chain of sources, where a package of it is installed,", () => {
+  const PACKAGES = ['@aws-sdk/credential-providers', '@aws-sdk/credential-provider-node'] as const
   const profile = '[default]\naws_access_key_id = AKIDPROFILE\naws_secret_access_key = secret\n'
 
   it('is asked where the environment has no credentials', async () => {
@@ -187,20 +188,19 @@ describe("the SDK's chain of sources, where a package of it is installed,", () =
   })
 
   it('is not missed in silence: without any, the error says the three ways to give credentials', async () => {
-    jest.doMock('@aws-sdk/credential-providers', missing('@aws-sdk/credential-providers'), { virtual: true })
-    jest.doMock('@aws-sdk/credential-provider-node', missing('@aws-sdk/credential-provider-node'))
+    for (const name of PACKAGES) jest.doMock(name, missing(name), { virtual: true })
     await expect(new Credentials().get()).rejects.toThrow(
       'Could not load credentials from any source: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, pass credentials ' +
         '(such as fromNodeProviderChain()), or install @aws-sdk/credential-providers',
     )
-    jest.dontMock('@aws-sdk/credential-provider-node').dontMock('@aws-sdk/credential-providers')
+    for (const name of PACKAGES) jest.dontMock(name)
   })
 
   it('is first that of @aws-sdk/credential-providers', async () => {
     const chain = () => ({ fromNodeProviderChain: () => async () => ({ ...KEYS, accessKeyId: 'OF PROVIDERS' }) })
-    jest.doMock('@aws-sdk/credential-providers', chain, { virtual: true })
+    jest.doMock(PACKAGES[0], chain, { virtual: true })
     expect(await new Credentials().get()).toMatchObject({ accessKeyId: 'OF PROVIDERS' })
-    jest.dontMock('@aws-sdk/credential-providers')
+    jest.dontMock(PACKAGES[0])
   })
 
   const missing = (name: string) => () => {

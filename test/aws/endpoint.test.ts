@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { domainOf, endpointOf } from '../../limiter/aws/endpoint'
@@ -26,8 +26,8 @@ const SERVICES = ['dynamodb', 'lambda'] as const
 
 /** The SDK's own list, which no entry point of its packages exports. */
 function partitions(): readonly Partition[] {
-  const folder = dirname(require.resolve('@aws-sdk/core')).replace(/dist-cjs.*/, 'dist-es')
-  const file = readFileSync(join(folder, 'submodules/client/util-endpoints/lib/aws/partitions.js'), 'utf8')
+  const folder = join(__dirname, '../../node_modules/@aws-sdk/core/dist-es/submodules/client/util-endpoints/lib/aws')
+  const file = readFileSync(join(folder, 'partitions.js'), 'utf8')
   return JSON.parse(file.slice(file.indexOf('{'), file.lastIndexOf('}') + 1)).partitions
 }
 

@@ -3,6 +3,7 @@ import { DynamoDbStore, type PolicyInput } from '../../limiter'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { ANSWERS, CONNECTIONS, type Fault, SLOW } from '../faults/fault'
 import { FaultyDynamoDb } from '../faults/proxy'
+import { runs } from '../runs'
 import { openEngine, TABLE } from '../stores'
 import { limiterOn, TestClock } from './limiters'
 
@@ -20,7 +21,7 @@ const WAYS = {
     new DynamoDbStore({ client: new DynamoDBClient({ ...access, endpoint, maxAttempts: 1 }), tableName: TABLE }),
 }
 /** The SDK's client meets faults of its calls in faults.test.ts, and those of the wire with `THOROUGH=1`. */
-const chosen = Object.entries(WAYS).slice(0, process.env.THOROUGH ? 2 : 1)
+const chosen = Object.entries(WAYS).slice(0, runs(1, 2))
 
 /** What another try sets right: a fault of the wire, of an answer, or of both. */
 const FAULTS: readonly Fault[] = [

@@ -66,7 +66,7 @@ const withRequire = (code: string): string =>
   code.replace(new RegExp(`\\(0,\\s*\\w+\\.__require\\)\\(\\s*"${SDK}"`), ` require("${SDK}"`)
 
 /** Has code load the SDK when it is used: `from` is the file that does so. */
-export function withSdkOnUse(code: string, from: string): string {
+function withSdkOnUse(code: string, from: string): string {
   const calls = code.replaceAll(
     new RegExp(`(?<!\\(\\s*)require\\(\\s*"${SDK}"\\s*\\)`, 'g'),
     `require("${from}").dynamoDbSdk`,
