@@ -13,7 +13,7 @@ import { WriteCoalescer } from './write-coalescer'
 type PartOfAll = Pick<Part, 'strategy' | 'policies'>
 type OfPolicies = { readonly policies: readonly CompiledPolicy[] }
 
-/** Chooses how the policies of a charge are counted, by their `consistency`: what is not strict is loaded when needed. */
+/** Chooses how a charge is counted, by the `consistency` of its policies: what is not strict is loaded when needed. */
 export class Strategies {
   private readonly strict: Strict
   private leased: Leased | undefined
