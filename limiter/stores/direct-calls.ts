@@ -74,6 +74,6 @@ class Binary extends Uint8Array {
   static readonly from64 = (base64: string): Binary => new Binary(Buffer.from(base64, 'base64'))
 
   toJSON(): string {
-    return Buffer.from(this.buffer, this.byteOffset, this.length).toString('base64')
+    return Buffer.from(this).toString('base64')
   }
 }

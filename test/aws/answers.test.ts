@@ -163,7 +163,8 @@ describe('what is not an answer of DynamoDB', () => {
     'is refused where it is JSON of no object: %s',
     async (body) => {
       const { direct } = await both(200, body)
-      expect(toStoreUnavailable(direct.error, 't').reason).toBe('malformed')
+      expect(direct.error).toBeInstanceOf(TypeError)
+    expect(toStoreUnavailable(direct.error, 't').reason).toBe('malformed')
     },
   )
 })
