@@ -164,7 +164,7 @@ describe('what is not an answer of DynamoDB', () => {
     async (body) => {
       const { direct } = await both(200, body)
       expect(direct.error).toBeInstanceOf(TypeError)
-    expect(toStoreUnavailable(direct.error, 't').reason).toBe('malformed')
+      expect(toStoreUnavailable(direct.error, 't').reason).toBe('malformed')
     },
   )
 })
