@@ -79,21 +79,33 @@ export const listBytes = (entries: number): number => 16 + 9 * entries
 
 /** Whether a guard holds on these fields. */
 export function holds(guard: readonly Clause[], fields: Fields): boolean {
-  return guard.every((clause) =>
-    'anyOf' in clause
-      ? clause.anyOf.some((all) => all.every((one) => compares(one, fields)))
-      : compares(clause, fields),
-  )
+  for (const clause of guard)
+    if ('anyOf' in clause ? !clause.anyOf.some((all) => holds(all, fields)) : !compares(clause, fields)) return false
+  return true
 }
 
-/** The fields after a write whose guard held. */
+/**
+ * The fields after a write whose guard held. Those that are removed are left out of the copy: an object that a field is
+ * deleted from takes several times the room.
+ */
 export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields {
-  const after = { ...fields }
+  const after = without(assignments, fields)
   for (const one of assignments)
     if ('append' in one) after[one.list] = [...listOf(fields, one.list), ...one.append]
     else assign(after, one)
   return after
 }
+
+function without(assignments: readonly Assignment[], fields: Fields): Record<string, Fields[string]> {
+  const gone = assignments.filter((one): one is Removal => isRemoval(one) && one.field in fields)
+  if (gone.length === 0) return { ...fields }
+  const left: Record<string, Fields[string]> = {}
+  for (const name in fields) if (!gone.some(({ field }) => field === name)) left[name] = fields[name]!
+  return left
+}
+
+type Removal = Extract<Assignment, { readonly remove: true } | { readonly purge: true }>
+const isRemoval = (one: Assignment): one is Removal => 'remove' in one || 'purge' in one
 
 /** The same in place, for who alone has these fields and their lists. */
 export function applyTo(fields: Record<string, number | number[]>, { assignments }: ConditionalWrite): void {
@@ -106,8 +118,9 @@ export function applyTo(fields: Record<string, number | number[]>, { assignments
 
 function assign(fields: Record<string, Fields[string]>, one: Exclude<Assignment, { readonly append: unknown }>): void {
   if ('list' in one) fields[one.list] = one.replace
-  else if ('remove' in one || 'purge' in one) delete fields[one.field]
-  else if ('add' in one) fields[one.field] = numberOf(fields, one.field) + one.add
+  else if (isRemoval(one)) {
+    if (one.field in fields) delete fields[one.field]
+  } else if ('add' in one) fields[one.field] = numberOf(fields, one.field) + one.add
   else if ('set' in one || fields[one.field] === undefined) fields[one.field] = 'set' in one ? one.set : one.setIfAbsent
 }
 

@@ -134,12 +134,8 @@ const STEPS = [4, 7, 2, 6, 8, 5, 3, 1, 0]
  * window is final.
  */
 function permittedCounts(window: number, room: Room, certain: boolean): Clause {
-  const atStep = (weight: number): Comparison[] => [
-    absentOrAtMost(slot(window - 1), heaviest(weight, room)),
-    absentOrAtMost(slot(window), room.limit - room.cost - weight),
-  ]
   const lightest = weighted(room.previous, room.elapsed, room.windowMs)
-  if (certain) return { anyOf: [atStep(lightest)] }
+  if (certain) return { anyOf: [atStep(lightest, window, room)] }
 
   const heaviestFitting = Math.min(
     weighted(room.limit, room.elapsed, room.windowMs),
@@ -147,8 +143,13 @@ function permittedCounts(window: number, room: Room, certain: boolean): Clause {
   )
   const spread = Math.max(0, heaviestFitting - lightest)
   const weights = new Set(STEPS.map((eighths) => lightest + Math.ceil((spread * eighths) / 8)))
-  return { anyOf: [...weights].map(atStep) }
+  return { anyOf: [...weights].map((weight) => atStep(weight, window, room)) }
 }
+
+const atStep = (weight: number, window: number, room: Room): Comparison[] => [
+  absentOrAtMost(slot(window - 1), heaviest(weight, room)),
+  absentOrAtMost(slot(window), room.limit - room.cost - weight),
+]
 
 /** The largest previous count that weighs at most `weight`. */
 function heaviest(weight: number, { elapsed, windowMs }: Room): number {

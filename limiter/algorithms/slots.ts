@@ -80,7 +80,8 @@ export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATE
  * active subject's last requests were.
  */
 export function removeExpired(known: Fields | undefined, oldestLive: number): Assignment[] {
-  const names = known === undefined ? [] : expiredSlots(known, oldestLive).slice(0, PURGED_AT_ONCE)
+  const expired = known === undefined ? [] : expiredSlots(known, oldestLive)
+  const names = expired.length > PURGED_AT_ONCE ? expired.slice(0, PURGED_AT_ONCE) : expired
   if (known === undefined || numberOf(known, 'w', -1) < oldestLive) {
     for (const index of [oldestLive - 1, oldestLive - 2])
       if (index >= 0 && !names.includes(slot(index))) names.push(slot(index))

@@ -61,20 +61,16 @@ export function inWrites(parts: readonly PolicyWrite[]): PolicyWrite[][] {
 
 /** What a part takes that cannot be left out. */
 export function needsOf({ prefix, write }: PolicyWrite): { readonly condition: Size; readonly update: Size } {
-  const condition = { bytes: 0, operators: 0 }
+  const [condition, update] = [new Sum(), new Sum()]
   for (const clause of write.guard) addClause(condition, clause, prefix.length, 1)
-  return {
-    condition,
-    update: sum(write.assignments.map((one) => ('purge' in one ? NOTHING : assignmentSize(one, prefix.length)))),
-  }
+  for (const one of write.assignments) if (!('purge' in one)) addAssignment(update, one, prefix.length)
+  return { condition, update }
 }
 
-const NOTHING: Size = { bytes: 0, operators: 0 }
 const plus = (one: Size, other: Size): Size => ({
   bytes: one.bytes + other.bytes,
   operators: one.operators + other.operators,
 })
-const sum = (sizes: readonly Size[]): Size => sizes.reduce(plus, NOTHING)
 const fitsIn = ({ bytes, operators }: Size): boolean => bytes <= MOST_BYTES && operators <= MOST_OPERATORS
 
 /** Leaves out alternatives: each choice keeps as many as the others, as long as it has them. */
@@ -99,7 +95,7 @@ const keeping = (parts: readonly PolicyWrite[], most: number): PolicyWrite[] =>
   }))
 
 function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Size {
-  const size = { ...OWN }
+  const size = new Sum(OWN)
   for (const { prefix, write } of parts)
     for (const clause of write.guard) addClause(size, clause, prefix.length, alternatives)
   return size
@@ -107,19 +103,14 @@ function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Siz
 
 /** Leaves out purges. @param turn whose turn it is to be first. */
 function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly PolicyWrite[] {
-  let needed = OWN.bytes
-  let purged = 0
-  for (const { prefix, write } of parts) {
-    for (const one of write.assignments) {
-      if ('purge' in one) purged += assignmentSize(one, prefix.length).bytes
-      else needed += assignmentSize(one, prefix.length).bytes
-    }
-  }
-  if (purged === 0 || needed + purged <= MOST_BYTES) return parts
+  const [needed, purged] = [new Sum(OWN), new Sum()]
+  for (const { prefix, write } of parts)
+    for (const one of write.assignments) addAssignment('purge' in one ? purged : needed, one, prefix.length)
+  if (purged.bytes === 0 || needed.bytes + purged.bytes <= MOST_BYTES) return parts
 
   const kept = parts.map(() => 0)
-  const purges = parts.map(({ write }) => write.assignments.filter((one) => 'purge' in one))
-  let room = MOST_BYTES - needed
+  const purges = parts.map(({ write }) => write.assignments.filter(isPurge))
+  let room = MOST_BYTES - needed.bytes
   for (let round = 0, found = true; found && room > 0; round++) {
     found = false
     for (let i = 0; i < parts.length && room > 0; i++) {
@@ -127,7 +118,7 @@ function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly Pol
       const next = purges[at]![round]
       if (!next) continue
       found = true
-      room -= assignmentSize(next, parts[at]!.prefix.length).bytes
+      room -= purgeBytes(next.field, parts[at]!.prefix.length)
       if (room >= 0) kept[at]!++
     }
   }
@@ -140,23 +131,34 @@ function purging(write: ConditionalWrite, most: number): ConditionalWrite {
   return { ...write, assignments: write.assignments.filter((one) => !('purge' in one) || left-- > 0) }
 }
 
-/** A size that is being summed up. */
-type Sum = { -readonly [Name in keyof Size]: Size[Name] }
+/** What pieces of an expression take together. */
+class Sum implements Size {
+  bytes: number
+  operators: number
 
-function addTo(sum: Sum, bytes: number, operators: number): void {
-  sum.bytes += bytes
-  sum.operators += operators
+  constructor({ bytes, operators }: Size = { bytes: 0, operators: 0 }) {
+    this.bytes = bytes
+    this.operators = operators
+  }
+
+  add(bytes: number, operators = 0): void {
+    this.bytes += bytes
+    this.operators += operators
+  }
 }
 
 /** With the `AND` before it. */
 function addClause(sum: Sum, clause: Clause, codeLength: number, alternatives: number): void {
-  addTo(sum, AND.bytes, AND.operators)
-  if (!('anyOf' in clause)) return addComparison(sum, clause, codeLength)
+  sum.add(AND.bytes, AND.operators)
+  if (!('anyOf' in clause)) {
+    addComparison(sum, clause, codeLength)
+    return
+  }
   const count = Math.min(alternatives, clause.anyOf.length)
-  if (count > 1) addTo(sum, 2 + (count - 1) * OR.bytes, (count - 1) * OR.operators)
+  if (count > 1) sum.add(2 + (count - 1) * OR.bytes, (count - 1) * OR.operators)
   for (let i = 0; i < count; i++) {
     const all = clause.anyOf[i]!
-    addTo(sum, (all.length - 1) * AND.bytes, (all.length - 1) * AND.operators)
+    sum.add((all.length - 1) * AND.bytes, (all.length - 1) * AND.operators)
     for (const one of all) addComparison(sum, one, codeLength)
   }
 }
@@ -164,28 +166,35 @@ function addClause(sum: Sum, clause: Clause, codeLength: number, alternatives: n
 function addComparison(sum: Sum, comparison: Comparison, codeLength: number): void {
   if ('list' in comparison) {
     const name = codeLength + comparison.list.length
-    return addTo(sum, '(attribute_not_exists() OR size()<=)'.length + 2 * name + VALUE_BYTES, 4)
+    sum.add('(attribute_not_exists() OR size()<=)'.length + 2 * name + VALUE_BYTES, 4)
+    return
   }
   const { field, atLeast, atMost, orAbsent } = comparison
   const name = codeLength + field.length
-  if (atLeast === atMost && !orAbsent) return addTo(sum, name + 1 + VALUE_BYTES, 1)
-  const bounds = Number(atLeast !== undefined) + Number(atMost !== undefined)
-  const bound = orAbsent ? 'NOT <'.length : '<='.length
-  addTo(
-    sum,
+  const isEqual = atLeast === atMost && !orAbsent
+  const bounds = isEqual ? 1 : Number(atLeast !== undefined) + Number(atMost !== undefined)
+  const bound = isEqual ? '='.length : orAbsent ? 'NOT <'.length : '<='.length
+  sum.add(
     bounds * (bound + name + VALUE_BYTES) + (bounds - 1) * AND.bytes,
     bounds * (orAbsent ? 2 : 1) + (bounds - 1) * AND.operators,
   )
 }
 
 /** With the comma before it. */
-function assignmentSize(assignment: Assignment, codeLength: number): Size {
-  if ('list' in assignment) {
+function addAssignment(sum: Sum, assignment: Assignment, codeLength: number): void {
+  if ('append' in assignment) {
     const name = codeLength + assignment.list.length
-    if ('replace' in assignment) return { bytes: name + 2 + VALUE_BYTES, operators: 0 }
-    return { bytes: ',=list_append(if_not_exists(,),)'.length + 2 * name + 2 * VALUE_BYTES, operators: 2 }
+    sum.add(',=list_append(if_not_exists(,),)'.length + 2 * name + 2 * VALUE_BYTES, 2)
+  } else if ('list' in assignment) {
+    sum.add(codeLength + assignment.list.length + 2 + VALUE_BYTES)
+  } else if ('setIfAbsent' in assignment) {
+    const name = codeLength + assignment.field.length
+    sum.add(',=if_not_exists(,)'.length + 2 * name + VALUE_BYTES, 1)
+  } else {
+    const value = 'set' in assignment || 'add' in assignment ? 1 + VALUE_BYTES : 0
+    sum.add(purgeBytes(assignment.field, codeLength) + value)
   }
-  const name = codeLength + assignment.field.length
-  if ('setIfAbsent' in assignment) return { bytes: ',=if_not_exists(,)'.length + 2 * name + VALUE_BYTES, operators: 1 }
-  return { bytes: name + ('set' in assignment || 'add' in assignment ? 2 + VALUE_BYTES : 1), operators: 0 }
 }
+
+const isPurge = (one: Assignment) => 'purge' in one
+const purgeBytes = (field: string, codeLength: number): number => 1 + codeLength + field.length

@@ -1,5 +1,5 @@
-import { apply, type Fields, holds } from '../algorithms/conditional-write'
-import type { DeleteOutcome, Item, ItemWrite, PolicyWrite, SeenMarks, StateStore, WriteOutcome } from './store'
+import { apply, holds } from '../algorithms/conditional-write'
+import type { DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 import { isPassed, NO_ITEM, standAsSeen } from './store'
 
 /** How much a `MemoryStore` keeps. */
@@ -28,12 +28,12 @@ export class MemoryStore implements StateStore {
 
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
     const item = this.items.get(key) ?? NO_ITEM
-    const { id, whileMarks = {} } = write
+    const { id, whileMarks } = write
     if (item.marks[id.mark] === id.value) return { kind: 'already-applied', item }
-    if (isPassed(item, id) || !standAsSeen(item, whileMarks)) return { kind: 'refused', item }
+    if (isPassed(item, id) || (whileMarks && !standAsSeen(item, whileMarks))) return { kind: 'refused', item }
 
     const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds
-    if (!inTime || !write.parts.every(({ prefix, write: part }) => holds(part.guard, item.policies[prefix] ?? {}))) {
+    if (!inTime || !write.parts.every((part) => holds(part.write.guard, item.policies[part.prefix] ?? {}))) {
       return { kind: 'refused', item }
     }
     this.items.delete(key)
@@ -55,7 +55,8 @@ export class MemoryStore implements StateStore {
 
   /** Drops what has expired among the items written longest ago, and the oldest of all while there are too many. */
   private forget(at: number): void {
-    for (const [key, { expiresAtSeconds }] of this.items) {
+    for (const key of this.items.keys()) {
+      const { expiresAtSeconds } = this.items.get(key)!
       const expired = expiresAtSeconds > 0 && expiresAtSeconds * 1000 < at
       if (!expired && this.items.size <= this.maxSubjects) return
       this.items.delete(key)
@@ -65,15 +66,8 @@ export class MemoryStore implements StateStore {
 
 /** The item that a write leaves behind, given the one that it found. */
 export function afterWrite(item: Item, { parts, id, expiresAtSeconds }: Omit<ItemWrite, 'at'>): Item {
-  return {
-    policies: { ...item.policies, ...fieldsAfter(item, parts) },
-    expiresAtSeconds: expiresAtSeconds ?? item.expiresAtSeconds,
-    marks: { ...item.marks, [id.mark]: id.value },
-  }
-}
-
-function fieldsAfter(item: Item, parts: readonly PolicyWrite[]): Record<string, Fields> {
-  const after: Record<string, Fields> = {}
-  for (const { prefix, write } of parts) after[prefix] = apply(write, item.policies[prefix] ?? {})
-  return after
+  const policies = { ...item.policies }
+  for (const { prefix, write } of parts) policies[prefix] = apply(write, item.policies[prefix] ?? {})
+  const marks = { ...item.marks, [id.mark]: id.value }
+  return { policies, expiresAtSeconds: expiresAtSeconds ?? item.expiresAtSeconds, marks }
 }
