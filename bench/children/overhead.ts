@@ -10,7 +10,7 @@ export type OverheadQuestion =
 
 export interface Arm {
   /** A denial known from memory, or a charge in a `MemoryStore`. */
-  readonly call: 'known denial' | 'charge'
+  readonly call: 'cached denial' | 'charge'
   readonly policies: 1 | 4 | 30
 }
 
@@ -40,7 +40,7 @@ answerParent<OverheadQuestion>(async (question) => {
 /** The second limit of four denies, as in the table of calls per denial; its window is so long that none ends. */
 async function prepare(product: string, { call, policies: count }: Arm): Promise<void> {
   const { createLimiter, MemoryStore } = require(product) as Product
-  isDenied = call === 'known denial'
+  isDenied = call === 'cached denial'
   const policies: PolicyInput[] = count === 30 ? mixedSet(30) : windowSet(count)
   if (isDenied) policies[policies.length === 1 ? 0 : 1] = { name: 'denies', limit: 20, window: '30d' }
   const options = { onStoreError: 'throw', deadlineMs: 10_000, denialTtlMs: TRUSTED_MS } as const

@@ -12,8 +12,8 @@ interface Measured extends Arm {
 }
 
 const ARMS: Readonly<Record<string, Measured>> = {
-  'known denial, 1 policy': { call: 'known denial', policies: 1, goal: { us: 4, bytes: 2048 } },
-  'known denial, 4 policies': { call: 'known denial', policies: 4, goal: { us: 6, bytes: 2048 } },
+  'cached denial, 1 policy': { call: 'cached denial', policies: 1, goal: { us: 4, bytes: 2048 } },
+  'cached denial, 4 policies': { call: 'cached denial', policies: 4, goal: { us: 6, bytes: 2048 } },
   'take on MemoryStore, 1 policy': { call: 'charge', policies: 1, goal: { us: 20, bytes: 8192 } },
   'take on MemoryStore, 4 policies': { call: 'charge', policies: 4, goal: { us: 40, bytes: 16_384 } },
   'take on MemoryStore, 30 policies, mixed algorithms': { call: 'charge', policies: 30 },

@@ -75,7 +75,7 @@ const anySituation = (policies: fc.Arbitrary<PolicyInput[]>) =>
 
 type Situation = ReturnType<typeof anySituation> extends fc.Arbitrary<infer S> ? S : never
 
-/** Returns how often a known denial was compared. */
+/** Returns how often a cached denial was compared. */
 function compare({ policies: inputs, charges, cost, startMs, pauses, aheadMs }: Situation): number {
   const policies = compiledOf(inputs)
   let now = MIDNIGHT - 5000
@@ -111,7 +111,7 @@ function compare({ policies: inputs, charges, cost, startMs, pauses, aheadMs }: 
   return compared
 }
 
-describe('a known denial says at each later moment what the policies would say if they were asked', () => {
+describe('a cached denial says at each later moment what the policies would say if they were asked', () => {
   it.each(everyVariant)('%s', (_, policy) => {
     let compared = 0
     fc.assert(
