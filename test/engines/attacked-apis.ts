@@ -1,15 +1,11 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import * as rest from '@aws-sdk/client-api-gateway'
 import * as http from '@aws-sdk/client-apigatewayv2'
 import { BatchWriteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateFunctionCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
-import { MINISTACK, type MiniStack } from './ministack'
+import { authorizerCode, type MiniStack, zipped } from './ministack'
 
 export const NAMES = {
   state: 'sluice-state',
@@ -51,28 +47,24 @@ export async function deployApis(
   await tables.send(new BatchWriteItemCommand({ RequestItems: { [NAMES.config]: puts } }))
 
   const lambda = new LambdaClient(options)
-  const create = async (FunctionName: string, code: string, Variables: Record<string, string> = {}) => {
-    const Code = { ZipFile: archive(folder, code) }
+  const create = async (
+    FunctionName: string,
+    code: Readonly<Record<string, string>>,
+    Variables: Record<string, string> = {},
+  ) => {
+    const Code = { ZipFile: zipped(code) }
     const made = { FunctionName, Runtime: 'nodejs22.x', Handler: 'index.handler', Role: ROLE, Timeout: 10 } as const
     return (await lambda.send(new CreateFunctionCommand({ ...made, Code, Environment: { Variables } }))).FunctionArn!
   }
-  await create(NAMES.function, readFileSync(buildAuthorizerBundle(folder), 'utf8'), {
+  await create(NAMES.function, authorizerCode(folder), {
     SLUICE_STATE_TABLE: NAMES.state,
     SLUICE_CONFIG_TABLE: NAMES.config,
   })
-  const backend = await create(NAMES.backend, BACKEND)
+  const backend = await create(NAMES.backend, { 'index.js': BACKEND })
   return {
     rest: await restApi(new rest.APIGatewayClient(options), backend),
     http: await httpApi(new http.ApiGatewayV2Client(options), backend, routes),
   }
-}
-
-/** No library for archives is at hand, and Python is there: MiniStack runs on it. */
-function archive(folder: string, code: string): Buffer {
-  const cwd = mkdtempSync(join(folder, 'function-'))
-  const make = 'import sys, zipfile; zipfile.ZipFile("code.zip", "w").writestr("index.js", sys.stdin.read())'
-  execFileSync(join(MINISTACK, 'python3'), ['-c', make], { cwd, input: code })
-  return readFileSync(join(cwd, 'code.zip'))
 }
 
 async function restApi(client: rest.APIGatewayClient, backend: string): Promise<string> {

@@ -1,11 +1,12 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { freePort } from '../../local/engines/free-port'
 
 const ROOT = join(__dirname, '..', '..')
@@ -15,6 +16,28 @@ export const MINISTACK = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
   'sluice/ministack-1.5.33-cfn-lint-1.58.0-sam-1.115.0-cryptography-50.0.2-node-24.21.0/bin',
 )
+
+/** Texts by file name. */
+type Files = Readonly<Record<string, string>>
+
+/** The authorizer's code, which is built in a folder. */
+export function authorizerCode(folder: string): Files {
+  const outdir = dirname(buildAuthorizerBundle(mkdtempSync(join(folder, 'authorizer-'))))
+  return Object.fromEntries(readdirSync(outdir).map((file) => [file, readFileSync(join(outdir, file), 'utf8')]))
+}
+
+const MAKE_ZIP = `
+import io, json, sys, zipfile
+made = io.BytesIO()
+with zipfile.ZipFile(made, 'w') as archive:
+    for name, text in json.load(sys.stdin.buffer).items():
+        archive.writestr(name, text)
+sys.stdout.buffer.write(made.getvalue())
+`
+
+/** An archive of a function's code. No library for archives is at hand, and Python is there: MiniStack runs on it. */
+export const zipped = (code: Files): Buffer =>
+  execFileSync(join(MINISTACK, 'python3'), ['-c', MAKE_ZIP], { input: JSON.stringify(code), maxBuffer: 2 ** 24 })
 
 interface Answer {
   readonly status: number

@@ -1,6 +1,6 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,10 +18,9 @@ import { buildSync } from 'esbuild'
 import { WebSocket } from 'ws'
 import { CONFIG_TABLE, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { sluice } from '../cli/command-line'
-import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
+import { authorizerCode, MINISTACK, type MiniStack, startMiniStack, zipped } from '../engines/ministack'
 
 const NAMES = { state: 'sluice-state', config: 'sluice-config', function: 'sluice-authorizer', backend: 'zoo' } as const
 const ROLE = 'arn:aws:iam::000000000000:role/any'
@@ -68,11 +67,11 @@ group(
       ]
       for (const item of items)
         await clients.tables.send(new PutItemCommand({ TableName: NAMES.config, Item: marshall(item) }))
-      await createFunction(NAMES.function, readFileSync(buildAuthorizerBundle(scratch), 'utf8'), {
+      await createFunction(NAMES.function, authorizerCode(scratch), {
         SLUICE_STATE_TABLE: NAMES.state,
         SLUICE_CONFIG_TABLE: NAMES.config,
       })
-      await createFunction(NAMES.backend, BACKEND)
+      await createFunction(NAMES.backend, { 'index.js': BACKEND })
     })
     afterAll(async () => {
       for (const client of Object.values(clients ?? {})) client.destroy()
@@ -83,13 +82,9 @@ group(
 
     async function createFunction(
       FunctionName: string,
-      code: string,
+      code: Readonly<Record<string, string>>,
       Variables: Record<string, string> = {},
     ): Promise<void> {
-      const folder = mkdtempSync(join(scratch, 'function-'))
-      // No library for archives is at hand, and Python is there: MiniStack runs on it.
-      const make = 'import sys, zipfile; zipfile.ZipFile("code.zip", "w").writestr("index.js", sys.stdin.read())'
-      execFileSync(join(MINISTACK, 'python3'), ['-c', make], { cwd: folder, input: code })
       await clients.lambda.send(
         new CreateFunctionCommand({
           FunctionName,
@@ -97,7 +92,7 @@ group(
           Handler: 'index.handler',
           Role: ROLE,
           Timeout: 10,
-          Code: { ZipFile: readFileSync(join(folder, 'code.zip')) },
+          Code: { ZipFile: zipped(code) },
           Environment: { Variables },
         }),
       )
@@ -372,7 +367,7 @@ group(
           export const handler = withMessageLimit(async ({ body }) => ({ statusCode: 200, body: 'heard ' + body }), { limiter })`
         const stdin = { contents: source, resolveDir: join(__dirname, '../..'), loader: 'ts' } as const
         const built = buildSync({ stdin, bundle: true, platform: 'node', format: 'cjs', write: false })
-        await createFunction('chat', built.outputFiles[0]!.text)
+        await createFunction('chat', { 'index.js': built.outputFiles[0]!.text })
         const { ApiId } = await clients.http.send(
           new http.CreateApiCommand({
             Name: 'chat',

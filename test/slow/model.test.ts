@@ -78,8 +78,8 @@ const inTurn = () =>
  */
 async function runApart(options: Readonly<Record<string, string | number>>): Promise<number> {
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
-  const script = join(__dirname, '..', 'model', 'main.ts')
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
+  const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'model', '--', ...args], {
+    cwd: join(__dirname, '..', '..'),
     maxBuffer: 2 ** 24,
   })
   return Number.parseInt(stdout, 10)
