@@ -28,7 +28,8 @@ export type Reply = { readonly id: number; readonly value: unknown } | { readonl
 
 /** Starts compiled files as they are, and with TypeScript among them through tsx, like the bench itself. */
 export function startChild(file: string, { args = [], env, preload, execArgv = [] }: ChildOptions = {}): Child {
-  const loader = [file, preload].some((path) => path?.endsWith('.ts')) ? ['--require', require.resolve('tsx/cjs')] : []
+  const isTypeScript = [file, preload].some((path) => path?.endsWith('.ts'))
+  const loader = isTypeScript ? ['--require', require.resolve('tsx/cjs'), '--import', 'tsx'] : []
   const preloaded = preload === undefined ? [] : ['--require', preload]
   const child = fork(file, args, {
     execArgv: [...execArgv, ...loader, ...preloaded],

@@ -1,9 +1,18 @@
 #!/usr/bin/env node
-// The published package holds the compiled command line; a clone holds its source, which tsx runs as it is.
+// The published package holds the compiled command line; a clone holds its source, which tsx runs as it is: what is
+// required, and what is imported when it is needed.
 const { existsSync } = require('node:fs')
 const { join } = require('node:path')
 
 const source = join(__dirname, '..', 'cli', 'main.ts')
-const isClone = existsSync(source)
-if (isClone) require('tsx/cjs/api').register()
-require(isClone ? source : '../dist/cli/main.js').main(require('../package.json').version)
+const run = (main) => require(main).main(require('../package.json').version)
+
+if (existsSync(source)) {
+  import('tsx/esm/api').then(({ register }) => {
+    register()
+    require('tsx/cjs/api').register()
+    run(source)
+  })
+} else {
+  run('../dist/cli/main.js')
+}

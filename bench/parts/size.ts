@@ -109,7 +109,7 @@ async function remembered({ product, quick }: Bench, client: CountingClient, cou
   const subjects = quick ? KNOWN / 10 : KNOWN
   const input = { product: buildProduct(), policies, subjects, now, attributes: await itemOf(client, subject) }
   const child = join(__dirname, '..', 'children', 'memory.ts')
-  const args = ['--expose-gc', '--require', require.resolve('tsx/cjs'), child, JSON.stringify(input)]
+  const args = ['--expose-gc', '--import', 'tsx', child, JSON.stringify(input)]
   const bytes =
     Number(execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) / subjects
   const name = `memory of ${KNOWN.toLocaleString('en')} known subjects, ${count === 1 ? '1 policy' : `${count} policies`}`

@@ -86,7 +86,7 @@ async function acceptance(
   env: NodeJS.ProcessEnv,
   onErr: (said: string, end: (signal: NodeJS.Signals) => void) => void = () => {},
 ): Promise<Run> {
-  const child = spawn(process.execPath, ['-r', 'tsx/cjs', 'acceptance/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'acceptance/main.ts', ...args], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { buildSync } from 'esbuild'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
@@ -32,6 +33,14 @@ const IN_MEMORY = [
 ]
 const IN_MEMORY_MS = 0.75 * MINUTE
 const CORES = 2
+
+/** What `npm run model` runs. Several processes use it at once. */
+const ROOT = join(__dirname, '..', '..')
+const PROGRAM = join(ROOT, 'reports', 'model-test.js')
+beforeAll(() => {
+  const options = { bundle: true, platform: 'node', packages: 'external', logLevel: 'error' } as const
+  buildSync({ entryPoints: [join(ROOT, 'test', 'model', 'main.ts')], outfile: PROGRAM, ...options })
+})
 
 describe('every law holds in every history', () => {
   it(
@@ -78,10 +87,7 @@ const inTurn = () =>
  */
 async function runApart(options: Readonly<Record<string, string | number>>): Promise<number> {
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
-  const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'model', '--', ...args], {
-    cwd: join(__dirname, '..', '..'),
-    maxBuffer: 2 ** 24,
-  })
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...args], { maxBuffer: 2 ** 24 })
   return Number.parseInt(stdout, 10)
 }
 
