@@ -31,7 +31,6 @@ export const functionBundleOptions = {
 export const authorizerBundleOptions = {
   ...functionBundleOptions,
   entryPoints: { index: HANDLER },
-  external: ['@smithy/core/event-streams'], // which nothing of ours uses
   inject: [HANDLER],
 } satisfies BuildOptions
 

@@ -2,6 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BuildOptions, buildSync, type Metafile, transformSync } from 'esbuild'
 
+/** What packages import by `import()` for a part of theirs that nothing of ours uses: it would become a file. */
+const UNUSED = ['@smithy/core/event-streams']
+
 /**
  * Runs esbuild so that what is imported by `import()`, and what several entry points share, is in files of its own, all
  * of them CommonJS, which loads faster than ES modules. esbuild can do the first for ES modules only, so each file is
@@ -15,7 +18,14 @@ export function buildSplit(
   after: (code: string, file: string) => string = (code) => code,
 ): Metafile {
   const { absWorkingDir = '', minify, minifySyntax = minify, minifyWhitespace = minify } = options
-  const { metafile } = buildSync({ logLevel: 'error', ...options, format: 'esm', splitting: true, metafile: true })
+  const { metafile } = buildSync({
+    logLevel: 'error',
+    ...options,
+    external: [...UNUSED, ...(options.external ?? [])],
+    format: 'esm',
+    splitting: true,
+    metafile: true,
+  })
   for (const output of Object.keys(metafile.outputs)) {
     const file = resolve(absWorkingDir, output)
     const { code } = transformSync(readFileSync(file, 'utf8'), {

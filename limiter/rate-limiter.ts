@@ -150,7 +150,7 @@ export class RateLimiter {
         throw error
       const { reason } = error
       const failureMode = reason === 'item' ? 'deny' : onStoreError
-      const fallback = await this.loadFallback()
+      const fallback = this.fallback ?? (await this.loadFallback())
       const decision = fallback.decide(charges.map(withoutInternal), failureMode, localShare)
       return { ...decision, failure: reason, failureMode }
     }

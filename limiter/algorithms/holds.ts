@@ -25,8 +25,8 @@ export interface HoldsQuota {
   /** The longest that a hold lasts, in milliseconds. */
   readonly longestMs: number
   /**
-   * Whether the holds stand in another item: here is `b` alone: since when units of this one count that
-   * requests hold. A reset moves it.
+   * Whether the holds stand in another item: here is `b` alone, since when units of this one count that requests hold.
+   * A reset moves it.
    */
   readonly isShared?: boolean
 }

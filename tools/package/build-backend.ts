@@ -16,7 +16,6 @@ const metafile = buildSplit({
   ...functionBundleOptions,
   entryPoints: { index: join(ROOT, 'backend', 'index.ts') },
   outdir: dist,
-  external: ['@smithy/core/event-streams'], // which nothing of ours uses
   charset: 'utf8',
 })
 writeNotices(metafile, ROOT, dist)

@@ -6,12 +6,7 @@ import { writeNotices } from '../../lib/third-party-notices'
 
 const SDK = '@aws-sdk/client-dynamodb'
 /** What a program has installed, or not. */
-const FOREIGN = [
-  SDK,
-  '@smithy/core/event-streams', // which nothing of ours uses
-  'aws-cdk-lib',
-  'constructs',
-]
+const FOREIGN = [SDK, 'aws-cdk-lib', 'constructs']
 
 /** Files that have an `index.js` of their own, though no entry point is named so: what others load before they run. */
 const SDK_ON_USE = 'limiter/stores/dynamodb-sdk'
