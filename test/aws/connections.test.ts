@@ -6,7 +6,7 @@ import type { EndSignal } from '../../limiter/call-options'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 import { SELF_SIGNED } from '../faults/certificate'
-import { answerOf, RawServer, reply } from './server'
+import { answerOf, delivered, RawServer, reply, until } from './server'
 
 const access = { region: 'eu-west-1', credentials: { accessKeyId: 'AKID', secretAccessKey: 'secret' } }
 const ITEM = { Item: { n: { N: '1' } } }
@@ -28,10 +28,6 @@ afterEach(async () => {
 const get = (signal?: EndSignal, from = calls) =>
   from.call('GetItem', { TableName: 't', Key: {} }, signal && { signal })
 const failureOf = (call: Promise<unknown>) => call.catch((error) => toStoreUnavailable(error, 't').reason)
-const delivered = () => new Promise((resolve) => setImmediate(resolve))
-const until = async (isSo: () => boolean) => {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 
 describe('connections', () => {
   it('are kept and used again', async () => {

@@ -4,7 +4,7 @@ import type { EndSignal } from '../../limiter/call-options'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 import { inTime } from '../in-time'
-import { answerOf, RawServer } from './server'
+import { answerOf, delivered, RawServer, until } from './server'
 
 const access = { region: 'eu-west-1', credentials: { accessKeyId: 'AKID', secretAccessKey: 'secret' } }
 const ITEM = { Item: { pk: { S: 'größe 😀' }, n: { N: '1' } } }
@@ -41,11 +41,6 @@ const failureOf = (call: Promise<unknown>) =>
     (answer) => `answered ${JSON.stringify(answer)}`,
     (error) => toStoreUnavailable(error, 't').reason,
   )
-/** Lets a socket's bytes arrive before the next ones. */
-const delivered = () => new Promise((resolve) => setImmediate(resolve))
-const until = async (isSo: () => boolean) => {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 
 describe('an answer is read in full', () => {
   it.each([

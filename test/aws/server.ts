@@ -109,3 +109,10 @@ function endOfRequest(text: string): number {
 
 const listen = (server: Server): Promise<void> =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+
+/** Lets a socket's bytes arrive before the next ones. */
+export const delivered = () => new Promise((resolve) => setImmediate(resolve))
+
+export const until = async (isSo: () => boolean) => {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5))
+}

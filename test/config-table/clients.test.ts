@@ -1,9 +1,8 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { Clients } from '../../lambda/config-table/clients'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { thoroughly } from '../runs'
-import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, readingOf, settled } from './fake-table'
 
 const TTL_MS = 30_000
 const REFRESH_MS = 25_000
@@ -20,13 +19,7 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = {
-    calls: sdkCalls(table.client),
-    tableName: 'config',
-    clock: clock.read,
-    deadlineMs: 2000,
-    log: log.write,
-  }
+  const reading = readingOf(table, clock, log)
   clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: TTL_MS })
 })
 
@@ -241,13 +234,7 @@ describe('clients due for a refresh', () => {
 
 describe('an unknown credential', () => {
   it('is looked up once in the negative time to live', async () => {
-    const reading = {
-      calls: sdkCalls(table.client),
-      tableName: 'config',
-      clock: clock.read,
-      deadlineMs: 2000,
-      log: log.write,
-    }
+    const reading = readingOf(table, clock, log)
     clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: 5000 })
     expect(await findNow(NOTHING)).toBeUndefined()
     clock.now += 4999

@@ -4,8 +4,7 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { parseIpAddress } from '../../lambda/ip-address'
 import { rulesOf } from '../../lambda/rules'
-import { sdkCalls } from '../../limiter/stores/sdk-calls'
-import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, readingOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
 const REFRESH_MS = 25_000
@@ -22,13 +21,7 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = {
-    calls: sdkCalls(table.client),
-    tableName: 'config',
-    clock: clock.read,
-    deadlineMs: 2000,
-    log: log.write,
-  }
+  const reading = readingOf(table, clock, log)
   configurations = new PolicySets({ ...reading, ttlMs: TTL_MS })
 })
 

@@ -3,6 +3,7 @@ import { marshall } from '@aws-sdk/util-dynamodb'
 import type { LogEvent } from '../../lambda/telemetry/events'
 import type { Log } from '../../lambda/telemetry/log'
 import type { Mistake } from '../../limiter/errors'
+import { sdkCalls } from '../../limiter/stores/sdk-calls'
 
 /** One call that waits for its answer. */
 export interface Call {
@@ -102,3 +103,10 @@ export const tierItem = (name: string, limit: unknown, more: Readonly<Record<str
   policies: [{ name: 'per-minute', limit, window: '1m' }],
   ...more,
 })
+
+/** How the config table `config` is read by a table's client: what every reader of it is made with. */
+export const readingOf = (
+  { client }: { readonly client: Pick<DynamoDBClient, 'send'> },
+  clock: Pick<FakeClock, 'read'>,
+  log: Pick<FakeLog, 'write'>,
+) => ({ calls: sdkCalls(client), tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write })

@@ -6,7 +6,7 @@ import { Refresher } from '../../lambda/config-table/refresher'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { sdkCalls } from '../../limiter/stores/sdk-calls'
 import { inTime } from '../in-time'
-import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, readingOf, settled } from './fake-table'
 
 const HOUR = 3_600_000
 
@@ -121,13 +121,7 @@ describe('the secrets in the config table', () => {
   it('are read before the first request after a freeze, also where the frozen reading fails before that request comes', async () => {
     const table = new FakeTable()
     const log = new FakeLog()
-    const { subjectKeys: keys } = new KeyRings({
-      calls: sdkCalls(table.client),
-      tableName: 'config',
-      clock: clock.read,
-      deadlineMs: 2000,
-      log: log.write,
-    })
+    const { subjectKeys: keys } = new KeyRings(readingOf(table, clock, log))
     table.answers = () => ({})
     await keys.current()
     table.answers = undefined

@@ -1,7 +1,7 @@
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { LastValid } from '../../lambda/config-table/last-valid'
 import { sdkCalls } from '../../limiter/stores/sdk-calls'
-import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, readingOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
 
@@ -14,13 +14,7 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  const reading = {
-    calls: sdkCalls(table.client),
-    tableName: 'config',
-    clock: clock.read,
-    deadlineMs: 2000,
-    log: log.write,
-  }
+  const reading = readingOf(table, clock, log)
   sets = new PolicySets({ ...reading, ttlMs: TTL_MS, lastValid: new LastValid(reading) })
 })
 
@@ -102,13 +96,7 @@ describe('a set with too many items', () => {
 
 describe('a table that does not answer', () => {
   it.each([1000, TTL_MS])('keeps few requests waiting where the time to live is %d ms', async (ttlMs) => {
-    const reading = {
-      calls: sdkCalls(table.client),
-      tableName: 'config',
-      clock: clock.read,
-      deadlineMs: 2000,
-      log: log.write,
-    }
+    const reading = readingOf(table, clock, log)
     sets = new PolicySets({ ...reading, ttlMs })
     table.answers = () => page(tierItem('free', 1))
     await sets.current()

@@ -4,7 +4,7 @@ import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { KeyRings } from '../../lambda/config-table/key-rings'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { sdkCalls } from '../../limiter/stores/sdk-calls'
-import { FakeClock, FakeLog, FakeTable, isSettled, settled } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, isSettled, readingOf, settled } from './fake-table'
 
 const SECRET = Buffer.alloc(32, 7)
 const MINUTE = 60_000
@@ -22,13 +22,7 @@ describe.each<RingKind>([HMAC_RING, SIGNING_RING])('the secrets of the ring $nam
   let reader: KeyRings['subjectKeys'] | KeyRings['signingKeys']
 
   const newReader = () => {
-    const rings = new KeyRings({
-      calls: sdkCalls(table.client),
-      tableName: 'config',
-      clock: clock.read,
-      deadlineMs: 2000,
-      log: log.write,
-    })
+    const rings = new KeyRings(readingOf(table, clock, log))
     return kind === HMAC_RING ? rings.subjectKeys : rings.signingKeys
   }
   beforeEach(() => {

@@ -3,8 +3,7 @@ import { marshall } from '@aws-sdk/util-dynamodb'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { LastValid } from '../../lambda/config-table/last-valid'
 import { parseIpAddress } from '../../lambda/ip-address'
-import { sdkCalls } from '../../limiter/stores/sdk-calls'
-import { FakeClock, FakeLog, settled, tierItem } from './fake-table'
+import { FakeClock, FakeLog, readingOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
 const ROUTE = { pk: 'policy-set', sk: 'route#ANY /admin/*', credentials: 'required' }
@@ -77,13 +76,7 @@ beforeEach(() => {
 
 /** An instance of the authorizer, as far as it reads its configuration. */
 function instance() {
-  const reading = {
-    calls: sdkCalls(table.client),
-    tableName: 'config',
-    clock: clock.read,
-    deadlineMs: 2000,
-    log: log.write,
-  }
+  const reading = readingOf(table, clock, log)
   return new PolicySets({ ...reading, ttlMs: TTL_MS, lastValid: new LastValid(reading) })
 }
 
@@ -244,13 +237,7 @@ describe('the last valid version of an item', () => {
 describe('a deployment in which nobody has to show credentials', () => {
   it('reports an item that requires them', async () => {
     table.put(ANONYMOUS, ROUTE)
-    const reading = {
-      calls: sdkCalls(table.client),
-      tableName: 'config',
-      clock: clock.read,
-      deadlineMs: 2000,
-      log: log.write,
-    }
+    const reading = readingOf(table, clock, log)
     await new PolicySets({ ...reading, ttlMs: TTL_MS, authentication: 'none' }).current()
     expect(log.entries).toMatchObject([
       {
