@@ -15,13 +15,16 @@ export type Present = Extract<Entrant, { readonly contender: Contender }>
 
 const FLEXIBLE = (require('rate-limiter-flexible/package.json') as { version: string }).version
 
-/** In the order of the table's columns. */
 const NODE_PRODUCTS = [
   { name: 'sluice', version: '' },
   { name: 'sluice with the SDK', version: '' },
   { name: 'rate-limiter-flexible', version: FLEXIBLE },
   { name: 'rate-limiter-flexible with memory', version: FLEXIBLE },
 ] as const
+const ZAE = { name: 'zae-limiter', version: ZAE_VERSION }
+
+/** In the order of the table's columns. */
+export const PRODUCTS: readonly Pick<Entrant, 'name' | 'version'>[] = [...NODE_PRODUCTS, ZAE]
 
 /** The environment of every process: made-up credentials, which the engine accepts. */
 const ENVIRONMENT = {
@@ -41,7 +44,7 @@ export async function startContenders(proxies: Proxies, engine: string, answersW
     const proxy = await proxies.open(engine)
     const args = [program, product.name, proxy.endpoint]
     const contender = await startContender({
-      name: product.name,
+      name: ZAE.name,
       command: process.execPath,
       args,
       env: ENVIRONMENT,
@@ -53,25 +56,24 @@ export async function startContenders(proxies: Proxies, engine: string, answersW
 }
 
 async function startZae(proxies: Proxies, engine: string, answersWithinMs: number): Promise<Entrant> {
-  const product = { name: 'zae-limiter', version: ZAE_VERSION }
   const found = zaePython()
-  if ('missing' in found) return { ...product, missing: found.missing }
+  if ('missing' in found) return { ...ZAE, missing: found.missing }
   const proxy = await proxies.open(engine)
   const args = ['-W', 'ignore', join(__dirname, 'zae_contender.py'), proxy.endpoint]
   try {
     const contender = await startContender({
-      name: product.name,
+      name: ZAE.name,
       command: found.python,
       args,
       env: ENVIRONMENT,
       answersWithinMs,
     })
     const { allowed, reason } = await trial(contender)
-    if (allowed === 1) return { ...product, proxy, contender }
+    if (allowed === 1) return { ...ZAE, proxy, contender }
     await contender.stop()
-    return { ...product, missing: `it cannot decide on this engine: ${reason}` }
+    return { ...ZAE, missing: `it cannot decide on this engine: ${reason}` }
   } catch (error) {
-    return { ...product, missing: (error as Error).message }
+    return { ...ZAE, missing: (error as Error).message }
   }
 }
 

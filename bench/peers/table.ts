@@ -17,7 +17,7 @@ const HEADS: Readonly<Record<string, string>> = {
 }
 
 /** The contender as the table calls it. */
-const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string =>
+export const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string =>
   HEADS[name] ?? `${name} ${version}`.trim()
 
 export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
