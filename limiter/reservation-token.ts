@@ -10,7 +10,7 @@ import { LONGEST_HOLD_MS } from './policies/quota'
 import { provenBy } from './reservation-proofs'
 import { type Guess, RESERVATIONS, type Reserved, type ReservedUnits } from './reservations'
 import { isPrefix } from './stores/attribute-prefix'
-import { MARKS } from './stores/store'
+import { ALL_MARKS } from './stores/store'
 
 /**
  * A reservation as text: `2.<what it says>.<when it was charged>.<marks>.<proofs>`. The first part is deflated JSON,
@@ -46,7 +46,7 @@ export const nameOf = (text: string): string =>
 /** What goes with a reservation, and is not in its name. */
 interface Told {
   readonly chargedAt?: number
-  /** Of the items of all subjects but the caller. */
+  /** Of the items of all subjects but the caller: that of refunds, or any where there is none. */
   readonly marks?: readonly (Guess['mark'] | undefined)[]
   readonly proofs?: string | undefined
 }
@@ -161,7 +161,7 @@ function numberIn(text: string): number {
 
 function markIn(text: string): Guess['mark'] | undefined {
   if (text === '') return undefined
-  const mark = MARKS.find((name) => name === `r${text[0]}`)
+  const mark = ALL_MARKS.find((name) => name === `r${text[0]}`)
   if (!mark) throw new TypeError('no such mark')
   return [mark, numberIn(text.slice(1))]
 }

@@ -5,7 +5,7 @@ import type { Decision } from './decision'
 import { type ChargeProofs, proofsOf } from './reservation-proofs'
 import { nameOf, textOf, toToken, type WrittenSubject, writtenEntry } from './reservation-token'
 import { OBSERVED, RESERVATIONS, SHARED } from './reservations'
-import { type Item, MARKS } from './stores/store'
+import { ALL_MARKS, type Item, REFUND_MARK } from './stores/store'
 import { takenFrom, type Units } from './units'
 
 /** Units that one request takes from one subject. */
@@ -90,7 +90,7 @@ export class Reservation {
     const until = itemOf(this.subjects[0]![0])?.policies[RESERVATIONS.prefix]?.[this.id]
     const marks = this.subjects.slice(1).map(([key]) => {
       const seen = itemOf(key)?.marks ?? {}
-      const mark = MARKS.find((name) => name in seen)
+      const mark = ALL_MARKS.findLast((name) => name in seen)
       return mark && ([mark, seen[mark]!] as const)
     })
     const proofs = this.proofs?.tell((policy) => {
@@ -106,7 +106,7 @@ export class Reservation {
 
   /** The characters of its token at most, whatever becomes of it. */
   get longestToken(): number {
-    const longest: readonly [string, number] = [MARKS[0], Number.MAX_SAFE_INTEGER]
+    const longest: readonly [string, number] = [REFUND_MARK, Number.MAX_SAFE_INTEGER]
     const marks = this.subjects.slice(1).map(() => longest)
     const proofs = this.proofs?.tell(() => true)
     return toToken(this.text, { chargedAt: Number.MAX_SAFE_INTEGER, marks, proofs }).length

@@ -1,4 +1,4 @@
-import { exactly, numberOf, when } from './algorithms/conditional-write'
+import { numberOf } from './algorithms/conditional-write'
 import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
@@ -11,9 +11,6 @@ import type { Item, PolicyWrite } from './stores/store'
 
 /** What became of what a request holds. `slots`: only these were left. */
 type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
-
-/** No time: a write under this guard is refused, and brings the item back. */
-const NEVER = -1
 
 /**
  * Ends what requests hold: gives slots back, and of reserved units what was not used, and charges what was used beyond
@@ -75,14 +72,7 @@ export class Settlements {
   private async findHold(caller: Reserved): Promise<EpochMs | undefined> {
     const { key, id, forMs } = caller
     const now = this.subjects.now()
-    const { item } = await this.subjects.items.charge(
-      key,
-      [lookFor(caller)],
-      policiesOf(caller),
-      undefined,
-      now,
-      this.subjects.deadline(),
-    )
+    const item = await this.subjects.items.look(key, this.subjects.deadline())
     const until = numberOf(fieldsOf(item, RESERVATIONS), id)
     return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
   }
@@ -95,12 +85,14 @@ export class Settlements {
     let isStored = false
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
       const now = this.subjects.now()
-      const isOpen = item !== undefined && isOpenIn(item, reserved, now)
-      if (!isOpen && isStored) return GONE
+      if (item === undefined || !isOpenIn(item, reserved, now)) {
+        if (isStored) return GONE
+        item = await this.subjects.items.look(key, deadline)
+        isStored = true
+        continue
+      }
       const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-      const parts = isOpen
-        ? firstWrite([...endsIn(item!, reserved), ...corrections(item!, reserved, actual, until, now)])
-        : [lookFor(reserved)]
+      const parts = firstWrite([...endsIn(item, reserved), ...corrections(item, reserved, actual, until, now)])
       const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
       if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
       item = outcome.item
@@ -114,11 +106,6 @@ export class Settlements {
 const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0] ?? []
 
 const GONE: End = { kind: 'gone' }
-
-const lookFor = ({ id, holders: [holder] }: Reserved): PolicyWrite => ({
-  prefix: holder!.prefix,
-  write: when([exactly(id, NEVER)]),
-})
 
 /** All results, once all calls have ended. @throws the error of the first that failed. */
 async function allOf<T>(calls: readonly Promise<T>[]): Promise<T[]> {

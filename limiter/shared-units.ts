@@ -1,37 +1,20 @@
-import { exactly, when } from './algorithms/conditional-write'
 import { heldSince } from './algorithms/holds'
 import { BoundedMap } from './bounded-map'
 import type { EpochMs } from './clock'
-import type { CompiledPolicy } from './compiled-policy'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
 import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
+import { type GivingSubjects, giveBackOnce } from './give-back'
 import { RESERVATIONS, type Reserved, reservedSince } from './reservations'
-import type { Tried } from './store-calls'
-import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from './stores/store'
-
-/** Writes what fits DynamoDB's limits to a subject's item, and remembers what that is then. */
-interface ItemWriter {
-  charge(
-    key: string,
-    parts: readonly PolicyWrite[],
-    policies: readonly CompiledPolicy[],
-    seen: Item | undefined,
-    now: EpochMs,
-    deadline: Deadline,
-    options?: Partial<Pick<ItemWrite, 'id' | 'whileMarks'>>,
-  ): Promise<Tried<WriteOutcome>>
-}
+import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
+import type { SubjectItems } from './subject-items'
 
 /** The subjects as they are stored. */
-export interface SettledSubjects {
-  now(): EpochMs
+export interface SettledSubjects extends GivingSubjects {
   deadline(): Deadline
-  /** Names a write. */
-  nextId(): WriteId
   /** What was last seen of a subject. */
   view(key: string): { readonly item: Item } | undefined
-  readonly items: ItemWriter
+  readonly items: SubjectItems
 }
 
 /** What one reservation has charged to one subject beyond what it reserved, and what it has sent without an answer. */
@@ -42,9 +25,6 @@ interface Debts {
 
 /** Reservations that are remembered. */
 const MAX_REMEMBERED = 1000
-
-/** A write that is refused, and brings the item back. */
-const LOOK: PolicyWrite = { prefix: RESERVATIONS.prefix, write: when([exactly('b', -1)]) }
 
 /**
  * Corrects units of subjects that do not hold the reservation, such as everybody. Nothing in their items says whether a
@@ -91,8 +71,13 @@ export class SharedUnits {
       const now = this.subjects.now()
       const { units, id } = debts.sent!
       const owed = debtWrites(item, entries, units, chargedAt, now)
-      if (owed.length === 0 && isStored) return // a policy that only observes has no room for it
-      const parts = owed.length > 0 ? [...endsIn(item, reserved), ...owed] : [LOOK]
+      if (owed.length === 0) {
+        if (isStored) return // a policy that only observes has no room for it
+        item = await this.subjects.items.look(key, deadline)
+        isStored = true
+        continue
+      }
+      const parts = [...endsIn(item, reserved), ...owed]
       const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline, { id })
       if (outcome.kind !== 'refused') return
       item = outcome.item
@@ -125,30 +110,14 @@ export class SharedUnits {
     const deadline = this.subjects.deadline()
     const partsOf = (item: Item, now: EpochMs) => giveBackParts(item, reserved, units, chargedAt, now)
     const guesses = [this.subjects.view(key)?.item, guessOf(reserved, chargedAt)]
-    let item = guesses.find((one) => one && partsOf(one, this.subjects.now()).length > 0)
-    let isStored = false
-    for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.subjects.now()
-      const parts = item ? partsOf(item, now) : []
-      if (parts.length === 0 && isStored) return
-      const { mark: own, value } = this.subjects.nextId()
-      const marks = item?.marks ?? {}
-      const mark = own in marks ? own : Object.keys(marks)[0]
-      const once = parts.length > 0 && mark !== undefined
-      const outcome = await this.subjects.items.charge(
-        key,
-        once ? parts : [LOOK],
-        policiesOf(reserved),
-        item,
-        now,
-        deadline,
-        once ? { id: { mark, value }, whileMarks: { [mark]: marks[mark] } } : {},
-      )
-      if (once && (outcome.kind !== 'refused' || outcome.afterDoubt)) return
-      item = outcome.item
-      isStored = true
+    const guess = guesses.find((one) => one && partsOf(one, this.subjects.now()).length > 0)
+    let isFirst = true
+    const see = async () => {
+      const item = isFirst ? guess : this.subjects.view(key)?.item
+      isFirst = false
+      return item ?? (await this.subjects.items.look(key, deadline))
     }
-    throw contention()
+    await giveBackOnce(this.subjects, key, see, partsOf, deadline)
   }
 }
 

@@ -6,12 +6,15 @@ import { expiryFor } from './expiry'
 import type { StoreCalls, Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
-import { type Item, type ItemWrite, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
+import { type Item, type ItemWrite, marksOf, type PolicyWrite, REFUND_MARK, type WriteOutcome } from './stores/store'
 import type { SubjectCache, View } from './subject-cache'
 
 /** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
 const ITEM_PAUSE_MS = 1000
 const MOST_FAILED = 1000
+
+/** No id of a write. */
+const NEVER = -1
 
 /** Reads and writes subjects' items. Every write fits DynamoDB's limits and moves the item's time to live. */
 export class SubjectItems {
@@ -63,10 +66,20 @@ export class SubjectItems {
     deadline: Deadline,
     { id, whileMarks }: Partial<Pick<ItemWrite, 'id' | 'whileMarks'>> = {},
   ): Promise<Tried<WriteOutcome>> {
-    const write = { ...this.fit(parts, policies, seen, now, id), whileMarks }
+    return this.apply(key, { ...this.fit(parts, policies, seen, now, id), whileMarks }, deadline)
+  }
+
+  /** Sends a write and remembers what the item is after it. */
+  async apply(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const outcome = await this.write(key, write, deadline)
-    this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)
+    this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, write.at)
     return outcome
+  }
+
+  /** What is stored, for who may write and not read: a write that is refused brings the item back. */
+  async look(key: string, deadline: Deadline): Promise<Item> {
+    const write = { parts: [], id: this.calls.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: this.calls.now() }
+    return (await this.apply(key, write, deadline)).item
   }
 
   /**

@@ -9,7 +9,6 @@ import { purge } from './item-maintenance'
 import { KnownDenial, type PastVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
-import type { Refunds } from './refunds'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
@@ -45,7 +44,6 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   private readonly calls: StoreCalls
   readonly items: SubjectItems
   private readonly fleet = new FleetClock()
-  private refunds: Refunds | undefined
 
   constructor(private readonly options: TakeLoopOptions) {
     this.cache = new SubjectCache(options.maxSubjects)
@@ -217,8 +215,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   }
 
   async refund(charge: Charge, charged: ChargeTime): Promise<void> {
-    this.refunds ??= await this.loadRefunds()
-    return this.refunds.refund(charge, charged, this.deadline())
+    const { refund } = await import('./refunds.ts')
+    return refund(this, charge, charged, this.deadline())
   }
 
   /**
@@ -255,18 +253,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     }
   }
 
-  private async loadRefunds(): Promise<Refunds> {
-    const { Refunds } = await import('./refunds.ts')
-    return new Refunds(
-      this.calls,
-      this.cache,
-      (key, deadline) => this.recent(key, deadline),
-      (key, deadline) => this.items.read(key, deadline),
-    )
-  }
-
   /** What was last seen of a subject if that is recent, else what is stored. */
-  private async recent(key: string, deadline: Deadline): Promise<View> {
+  async recent(key: string, deadline: Deadline): Promise<View> {
     const view = this.cache.get(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.items.read(key, deadline)
   }

@@ -106,9 +106,10 @@ export const MARKS = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7'] as const
 /** The mark of writes that give units back, whichever process they come from. */
 export const REFUND_MARK = 'r8'
 
+export const ALL_MARKS = [...MARKS, REFUND_MARK] as const
+
 /** Every mark of an item as it stands: every write changes one of them. */
-export const marksOf = ({ marks }: Item): SeenMarks =>
-  Object.fromEntries([...MARKS, REFUND_MARK].map((mark) => [mark, marks[mark]]))
+export const marksOf = ({ marks }: Item): SeenMarks => Object.fromEntries(ALL_MARKS.map((mark) => [mark, marks[mark]]))
 
 /** Whether all of these marks still stand as seen. */
 export const standAsSeen = ({ marks }: Item, seen: SeenMarks): boolean =>

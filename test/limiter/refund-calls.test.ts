@@ -1,12 +1,13 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
 import type { StoreUnavailableError } from '../../limiter/errors'
-import { Refunds } from '../../limiter/refunds'
+import { refund } from '../../limiter/refunds'
 import { reset } from '../../limiter/resets'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { type Item, type ItemWrite, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
 import { SubjectCache } from '../../limiter/subject-cache'
+import { SubjectItems } from '../../limiter/subject-items'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -53,7 +54,8 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     known.learn(key, item, world.now)
     return known.get(key)!
   }
-  const refunds = new Refunds(calls as unknown as StoreCalls, known, recent, recent)
+  const items = new SubjectItems(calls as unknown as StoreCalls, known)
+  const subjects = { ...calls, items, recent, view: (key: string) => known.get(key) }
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
@@ -78,7 +80,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     charge,
     used,
     refund: (units: number, at = T, delayMs?: number) =>
-      refunds.refund({ key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
+      refund(subjects, { key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
     reset: () => reset(calls as unknown as StoreCalls, 'k', deadline as Deadline),
     /** Another process refunds a unit. */
     theirRefund: async () => {

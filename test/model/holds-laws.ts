@@ -1,11 +1,10 @@
 import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from '../../limiter/algorithms/holds'
 import type { ConcurrencyInput } from '../../limiter/policies/policy'
 import { RESERVATIONS } from '../../limiter/reservations'
-import { REFUND_MARK } from '../../limiter/stores/store'
 import { idOf } from './holding'
 import type { Breach, Law } from './laws'
 import { durationMs } from './quotas'
-import { settledAsKnown } from './settled-units'
+import { isRefund, settledAsKnown } from './settled-units'
 import { type Chronicle, type Entry, isReset, type Request } from './simulation'
 
 /** How long a denial for want of a slot is remembered. */
@@ -84,7 +83,7 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
           else {
             one.to = at
             // what was given back of a request that failed goes on beside the next ones
-            one.ended = { by: call.write!.id.mark === REFUND_MARK ? undefined : request, at: now }
+            one.ended = { by: isRefund(entry) ? undefined : request, at: now }
             const isOver = one.until + CLOCKS_DIFFER_MS <= now
             if (!isOver && !mayEnd(entry, one))
               breach('a hold is ended by nobody else', at, `${who(request)} ended what ${who(one.owner)} holds`)
@@ -168,13 +167,14 @@ const isSettlement = (request: Request | undefined): boolean =>
   request?.step.do === 'settle' && request.ends!.held.token !== undefined
 
 /** Units are added to a strict policy, or taken from it; a removal alone may be a purge, others count in memory too. */
-const changesUnits = ({ call: { request, write, instance } }: Entry): boolean => {
+const changesUnits = (entry: Entry): boolean => {
+  const { request, write, instance } = entry.call
   const strict = request!.policies.flatMap(({ consistency = 'strict' }, i) =>
     consistency === 'strict' ? [request!.prefixes[i]!] : [],
   )
   return (
     !instance.events.some(({ kind }) => kind === 'circuit') &&
-    write!.id.mark !== REFUND_MARK && // of a request that was denied before
+    !isRefund(entry) && // of a request that was denied before
     write!.parts.some(
       ({ prefix, write: { assignments } }) =>
         strict.includes(prefix) && assignments.some((one) => !('remove' in one) && !('purge' in one)),

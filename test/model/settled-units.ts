@@ -73,7 +73,7 @@ class SettledSubject {
         this.heldSince = resetMoment(call.write)
       } else if (request && call.kind === 'write') {
         this.heldSince ??= heldSince(entry)
-        if (call.write!.id.mark === REFUND_MARK) {
+        if (isRefund(entry)) {
           if (!this.giveBack(request)) break
           continue
         }
@@ -263,4 +263,17 @@ function isEnd({ call: { request, write } }: Entry): boolean {
 function heldSince({ call: { write } }: Entry): number | undefined {
   const since = assignmentsOf(write, RESERVATIONS.prefix).find((one) => 'setIfAbsent' in one)
   return since && 'setIfAbsent' in since ? since.setIfAbsent : undefined
+}
+
+/** Whether a write gives back what a request was charged, rather than what a settlement leaves of a reservation. */
+export function isRefund({ call: { request, write } }: Entry): boolean {
+  if (write!.id.mark !== REFUND_MARK) return false
+  const token = request?.step.do === 'settle' ? request.ends?.held.token : undefined
+  if (token === undefined) return true
+  const id = idOf(token)
+  return !write!.parts.some(
+    ({ prefix, write: { assignments } }) =>
+      assignments.some((one) => 'remove' in one && one.field === id) ||
+      (prefix === RESERVATIONS.prefix && assignments.length === 0),
+  )
 }
