@@ -1,7 +1,6 @@
 import { parseConfig } from '../lambda/environment'
 import { ConfigError, Mistake } from '../limiter/errors'
-import type { AuthorizerFunctionProps } from './authorizer-function'
-import type { AuthorizerFunctionOptions } from './authorizer-options'
+import type { AuthorizerFunctionOptions, AuthorizerFunctionProps } from './authorizer-options'
 
 /** Names are not known before the deployment, and are not what a check is for. */
 const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', SLUICE_UPSTREAM: 'upstream' }

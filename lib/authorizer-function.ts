@@ -1,5 +1,4 @@
 import { Duration } from 'aws-cdk-lib'
-import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Grant, PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { type Alias, Architecture, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
@@ -7,17 +6,10 @@ import { Construct } from 'constructs'
 import { LAST_VALID_PARTITION } from '../lambda/config-table/items/config-items'
 import { ConfigError, Mistake } from '../limiter/errors'
 import { environmentOf } from './authorizer-environment'
-import type { AuthorizerFunctionOptions } from './authorizer-options'
+import type { AuthorizerFunctionProps } from './authorizer-options'
 import { bundledCode } from './bundled-code'
 import { DEFAULT_RUNTIME, logGroupFor, roleFor, vpcOf } from './function-parts'
 import { Release } from './release'
-
-export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
-  /** Where subjects' state is kept, see limiter/stores. */
-  readonly stateTable: ITableV2
-  /** Where tiers, routes and clients are kept, see lambda/config-table. */
-  readonly configTable: ITableV2
-}
 
 /**
  * The function that decides every request. It may change single items of the state table, read the config table, write

@@ -1,4 +1,5 @@
 import type { Duration } from 'aws-cdk-lib'
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
 import type { Architecture, FunctionOptions, IFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
@@ -159,4 +160,11 @@ export interface AuthorizerFunctionOptions {
    * @default none
    */
   readonly functionOptions?: Omit<FunctionOptions, 'logGroup'>
+}
+
+export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
+  /** Where subjects' state is kept, see limiter/stores. */
+  readonly stateTable: ITableV2
+  /** Where tiers, routes and clients are kept, see lambda/config-table. */
+  readonly configTable: ITableV2
 }

@@ -1,17 +1,12 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib'
+import type { Construct } from 'constructs'
 import { LIMITER_OUTPUT, type LimiterOutput } from '../provisioning/limiter-output'
-import type { RateLimiter } from './rate-limiter'
 
 /** Makes the stack output by which the command line finds a limiter, its tables and its function. */
-export function nameForCommandLine(limiter: RateLimiter): void {
+export function nameForCommandLine(limiter: Construct, parts: Omit<LimiterOutput, 'limiter'>): void {
   const stack = Stack.of(limiter)
   const above = stack.node.path === '' ? '' : `${stack.node.path}/`
-  const value: LimiterOutput = {
-    limiter: limiter.node.path.slice(above.length),
-    configTable: limiter.configTable.tableName,
-    stateTable: limiter.stateTable.tableName,
-    function: (limiter.alias ?? limiter.handler).functionArn,
-  }
+  const value: LimiterOutput = { limiter: limiter.node.path.slice(above.length), ...parts }
   const output = new CfnOutput(limiter, 'CommandLine', {
     value: stack.toJsonString(value),
     description: `for sluice --limiter ${value.limiter}`,

@@ -119,7 +119,11 @@ export class RateLimiter extends WatchedLimiter {
       isByRole: props.invokeRole ?? false,
       shared: this.shared,
     })
-    nameForCommandLine(this)
+    nameForCommandLine(this, {
+      configTable: this.configTable.tableName,
+      stateTable: this.stateTable.tableName,
+      function: (this.alias ?? this.handler).functionArn,
+    })
     warnOfUpstreamAccount(this, props.upstream)
     this.node.addValidation({
       validate: () => {
