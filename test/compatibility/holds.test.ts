@@ -2,53 +2,135 @@ import { MemoryStore, type PolicyInput } from '../../limiter'
 import type { RateLimiter } from '../../limiter/rate-limiter'
 import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
-import { NEW } from '../model/simulation'
-import { OLD } from './old-library'
+import { COUNTINGS } from '../limiter/lost-answers'
+import { type Library, NEW } from '../model/simulation'
+import { OLD, parseByOld, reserveByOld, settleByOld } from './old-library'
 
 const NOW = 1_763_683_200_000
-const REQUESTS: PolicyInput = { name: 'requests', algorithm: 'fixed-window', limit: 10, window: '1m' }
+const LIMIT = 100
+const REQUESTS: PolicyInput = { name: 'requests', algorithm: 'fixed-window', limit: LIMIT, window: '1h' }
 const RUNNING = { name: 'running', algorithm: 'concurrency', limit: 2, timeout: '1h' } as const
 
-/** An old instance, which knows nothing of what requests hold, beside a new one, on one table. */
-function scene() {
+const RELEASES = { old: OLD, new: NEW } as const
+type Release = keyof typeof RELEASES
+const IN_BOTH_ORDERS: readonly (readonly [Release, Release])[] = [
+  ['old', 'new'],
+  ['new', 'old'],
+]
+const { 'leaky-bucket as a queue': _, ...SETTLED } = COUNTINGS
+
+/** An old instance beside a new one, on one table. */
+function scene(policies: readonly PolicyInput[]) {
   const store = new MemoryStore()
   const time = { now: NOW }
-  const clock = () => time.now
-  const [known, held] = [OLD.compileAll([REQUESTS]), NEW.compileAll([REQUESTS, RUNNING as never])]
-  const old = OLD.makeLimiter({ store, clock })
-  const fresh = NEW.makeLimiter({ store, clock, denialTtlMs: 0 }) as RateLimiter
+  const instance = (library: Library) => ({
+    limiter: library.makeLimiter({ store, clock: () => time.now, denialTtlMs: 0 }) as RateLimiter,
+    policies: library.compileAll(policies),
+  })
+  const instances = { old: instance(OLD), new: instance(NEW) }
   return {
     store,
     time,
-    take: () => old.decide([{ key: 'a', policies: known, cost: 1 }]),
-    begin: (cost = 1) =>
-      reserve(fresh, [{ key: 'a', policies: held, cost }], 3_600_000, ({ name }) => name === 'requests'),
-    end: (token: string, used: number) => settle(fresh, parseReservation(token), () => used),
+    take: (by: Release, key = 'a', cost = 1) =>
+      instances[by].limiter.decide([{ key, policies: instances[by].policies, cost }]),
+    reset: (by: Release, key: string) => instances[by].limiter.reset(key),
+    /** Reserves units of each subject, and runs where a policy counts that. */
+    begin: (by: Release, cost: number, keys: readonly string[] = ['a']) => {
+      const { limiter, policies: own } = instances[by]
+      const charges = keys.map((key) => ({ key, policies: own, cost }))
+      return { old: reserveByOld, new: reserve }[by](limiter, charges, 60_000, ({ name }) => name === 'requests')
+    },
+    end: (by: Release, token: string, used: number) => {
+      const { limiter } = instances[by]
+      return by === 'old'
+        ? settleByOld(limiter, parseByOld(token), () => used)
+        : settle(limiter, parseReservation(token), () => used)
+    },
+    usedOf: async (key: string, by: Release = 'new') => {
+      const { policies: standings } = await instances[by].limiter.peek([
+        { key, policies: instances[by].policies, cost: 0 },
+      ])
+      const { limit, remaining } = standings.requests!
+      return limit - remaining
+    },
   }
 }
 
-it('an old instance leaves what requests hold as it is, and both count in one place', async () => {
-  const { take, begin, end } = scene()
-  const first = await begin(4)
-  await take()
-  const second = await begin(2)
-  expect((await begin()).policy).toBe('running')
-  expect(await take()).toMatchObject({ allowed: true, remaining: 2 })
-  expect(await end(first.reservation!, 1)).toBe(true)
-  expect(await take()).toMatchObject({ allowed: true, remaining: 4 })
-  expect(await end(second.reservation!, 6)).toBe(true)
-  expect(await take()).toMatchObject({ allowed: false })
-  expect(await end(first.reservation!, 1)).toBe(false)
+describe.each(Object.entries(SETTLED))('%s', (_name, counting) => {
+  const policies = [{ ...REQUESTS, ...counting }]
+
+  it.each(['old', 'new'] as const)(
+    'what an old instance reserved is settled by the %s one, of several subjects too',
+    async (by) => {
+      const { begin, end, usedOf, take } = scene(policies)
+      for (const [keys, used] of [
+        [['a'], 3],
+        [['a'], 14],
+        [['b', 'all'], 3],
+        [['b', 'all'], 14],
+      ] as const) {
+        const before = await Promise.all(keys.map((key) => usedOf(key)))
+        const { reservation } = await begin('old', 10, keys)
+        await take('new', keys[0])
+        expect(await end(by, reservation!, used)).toBe(true)
+        expect(await end(by, reservation!, used)).toBe(false)
+        const after = await Promise.all(keys.map((key) => usedOf(key)))
+        expect(after).toEqual(before.map((one, i) => one + used + (i === 0 ? 1 : 0)))
+      }
+    },
+  )
+
+  it('what a new instance reserved counts for an old one, and is settled beside its requests', async () => {
+    const { begin, end, usedOf, take } = scene(policies)
+    const { reservation } = await begin('new', 10, ['a', 'all'])
+    for (const key of ['a', 'all']) {
+      await take('old', key)
+      expect([await usedOf(key), await usedOf(key, 'old')]).toEqual([11, 11])
+    }
+    expect(await end('new', reservation!, 4)).toBe(true)
+    expect([await usedOf('a', 'old'), await usedOf('all', 'old')]).toEqual([5, 5])
+  })
 })
 
-it('an item that an old instance writes to last lives as long as what it holds', async () => {
-  const { store, take, begin, time } = scene()
-  await begin()
-  time.now += 1000
-  await take()
-  expect((await store.read('a')).expiresAtSeconds).toBeGreaterThanOrEqual((NOW + 3_600_000) / 1000)
+it('an old backend refuses the reservation of a new instance with an error and changes nothing', async () => {
+  const { begin, end, usedOf } = scene([REQUESTS])
+  const { reservation } = await begin('new', 10)
+  expect(() => end('old', reservation!, 4)).toThrow('reservation')
+  expect(await usedOf('a')).toBe(10)
+  expect(await end('new', reservation!, 4)).toBe(true)
+  expect(await usedOf('a')).toBe(4)
 })
 
-it('an old configuration refuses a policy that is settled or counts what runs, whose last valid version stays', () => {
-  expect(() => OLD.compileAll([RUNNING as never])).toThrow('algorithm must be one of')
+it.each(IN_BOTH_ORDERS)('slots of %s and %s instances are counted together', async (one, other) => {
+  const { begin, end, take, time } = scene([REQUESTS, RUNNING as never])
+  const [first, second] = [await begin(one, 1), await begin(other, 1)]
+  for (const by of [one, other]) expect(await begin(by, 1)).toMatchObject({ allowed: false, policy: 'running' })
+  expect(await end('new', first.reservation!, 1)).toBe(true)
+  time.now += 1000 // a denial by what runs is remembered for a moment
+  expect(await begin(other, 1)).toMatchObject({ allowed: true })
+  expect(await end('new', second.reservation!, 1)).toBe(true)
+  expect(await take(one, 'b')).toMatchObject({ allowed: true })
 })
+
+it.each(IN_BOTH_ORDERS)(
+  'an item that the %s instance writes to after the %s one lives as long as what it holds',
+  async (last, first) => {
+    const { store, take, begin, time } = scene([REQUESTS, RUNNING as never])
+    await begin(first, 1)
+    time.now += 1000
+    await take(last)
+    expect((await store.read('a')).expiresAtSeconds).toBeGreaterThanOrEqual((NOW + 3_600_000) / 1000)
+  },
+)
+
+it.each(IN_BOTH_ORDERS)(
+  'after a reset by the %s instance, nothing that the %s one reserved before is given back',
+  async (by, other) => {
+    const { begin, end, reset, usedOf, take } = scene([REQUESTS])
+    const { reservation } = await begin(other, 10, ['a', 'all'])
+    await reset(by, 'all')
+    await take(other, 'all', 20)
+    await end('new', reservation!, 4)
+    expect([await usedOf('a'), await usedOf('all')]).toEqual([4, 20])
+  },
+)

@@ -17,8 +17,8 @@ import { Bundle } from '../faults/instance'
  */
 export type Release = 'old' | 'new'
 
-const OLD_AUTHORIZER = join(__dirname, 'authorizer-524c9d4', 'index.js')
-const OLD_CLI = join(__dirname, 'cli-524c9d4.js')
+const OLD_AUTHORIZER = join(__dirname, 'authorizer-b620fa4', 'index.js')
+const OLD_CLI = join(__dirname, 'cli-b620fa4.js')
 
 export interface Asked {
   readonly method?: string
@@ -109,11 +109,6 @@ const environmentOf = (endpoint: string) => ({
   SLUICE_DEADLINE_MS: '5000', // a busy machine is no outage
 })
 
-/** Events of lines that only had a sentence. */
-const OLD_EVENTS: Readonly<Record<string, string>> = {
-  'an item of the config table is wrong, its last good version stays': 'config_item_invalid',
-}
-
 function open(release: Release, bundle: Bundle, environment: Readonly<Record<string, string>>): Authorizer {
   const instance = bundle.open(environment)
   return {
@@ -134,9 +129,7 @@ function open(release: Release, bundle: Bundle, environment: Readonly<Record<str
       const lines = instance.log.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
       return [
         ...new Set(
-          lines
-            .filter(({ level }) => level === 'error' || level === 'warn')
-            .map(({ event, message }) => (event ?? OLD_EVENTS[message] ?? message) as string),
+          lines.filter(({ level }) => level === 'error' || level === 'warn').map(({ event }) => event as string),
         ),
       ]
     },

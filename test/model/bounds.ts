@@ -33,11 +33,7 @@ export function keepsBounds(chronicle: Chronicle): Breach[] {
   const fixedMode = (scenario.onStoreError ?? 'local') === 'local'
   if (!sameClock || !fixedMode) return []
   const keys = new Set(requests.flatMap(({ keys }) => keys))
-  // Instances of the old release renew their shares whenever the store answers.
-  const renewed = requests.filter(
-    ({ instance, decisions }) => instance.old && decisions.some(({ decision }) => decision.degraded),
-  )
-  const reset = new Set([...renewed, ...requests.filter(({ step }) => step.do === 'reset')].flatMap(({ keys }) => keys))
+  const reset = new Set(requests.filter(({ step }) => step.do === 'reset').flatMap(({ keys }) => keys))
   return [...keys]
     .filter((key) => !reset.has(key))
     .flatMap((key) =>

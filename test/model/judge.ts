@@ -350,7 +350,7 @@ class StrictJudge {
     const numbers = this.numbersOf(request!)
     // The charge of a denied request is refunded in full, unless calls failed.
     const isWhole =
-      request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok')
+      request!.step.do === 'takeAll' && request!.calls.every(({ fate }) => fate === 'ok')
     const begunAt = Math.floor(this.chronicle.start + request!.startedAt) + request!.skewMs
     const after = tallies.map((some, i) => {
       const { algorithm, countDenied } = request!.policies[i]!
@@ -754,8 +754,8 @@ const isDisturbed = ({ endedAt, calls, decisions, errors }: Request): boolean =>
   calls.some(({ fate }) => fate !== 'ok') ||
   decisions.some(({ decision }) => decision.degraded)
 
-/** Refunds share a mark; in the old release they did not. */
-const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.mark === REFUND_MARK || instance.old
+/** Refunds share a mark. */
+const givesBack = ({ call: { write } }: Entry): boolean => write!.id.mark === REFUND_MARK
 
 /** Whether a settlement changes units. */
 const changesUnits = ({ call: { write, request } }: Entry): boolean =>

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { OLD } from '../compatibility/old-library'
-import { rollingScenarios } from '../compatibility/rolling-scenarios'
+import { rolling } from '../compatibility/rolling-scenarios'
 import { costsScenarios, crowdedScenarios, holdingScenarios, looserScenarios, scenarios } from './generate'
 import { runScenarios } from './run'
 import { NEW } from './simulation'
@@ -11,7 +11,7 @@ const KINDS = {
   costs: costsScenarios,
   crowded: crowdedScenarios,
   holding: holdingScenarios,
-  rolling: rollingScenarios,
+  rolling: () => rolling(scenarios()),
 }
 
 /** Runs random scenarios for as long as you like: `npm run model -- --minutes 60 --seed 7 --kind strict`. */

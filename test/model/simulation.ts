@@ -518,9 +518,7 @@ export class Simulation {
     const { step, keys } = request
     if (step.do !== 'refund') return false
     const { withTime } = step
-    // The old release looks in the store for what it admitted by itself.
-    const isAdmitted = ({ decision }: Request['decisions'][number]) =>
-      decision.allowed && !(decision.degraded && request.instance.old)
+    const isAdmitted = ({ decision }: Request['decisions'][number]) => decision.allowed
     const takes = this.requests.filter(
       ({ step, keys: [key], decisions, debits }) =>
         step.do === 'take' &&
@@ -568,10 +566,7 @@ export class Simulation {
       },
       read: (key, options) => this.call({ kind: 'read', key }, instance, options, () => store.read(key)),
       delete: (key, whileMarks, options) =>
-        this.call({ kind: 'delete', key }, instance, options, async () =>
-          // Old instances delete without a condition.
-          this.store.delete(key, instance.old ? marksOf(await this.store.read(key)) : whileMarks),
-        ),
+        this.call({ kind: 'delete', key }, instance, options, () => store.delete(key, whileMarks)),
     }
   }
 

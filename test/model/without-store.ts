@@ -32,11 +32,7 @@ export function localShares({ requests, instances, scenario }: Chronicle): Breac
   const { onStoreError = 'local', policies } = scenario
   if (onStoreError !== 'local' || scenario.steps.some((step) => step.do === 'clock')) return []
   return instances.flatMap((instance) =>
-    instance.old
-      ? []
-      : policies.flatMap((policy, i) =>
-          isBounded(policy) ? ofOneShare({ requests, scenario }, instance, policy, i) : [],
-        ),
+    policies.flatMap((policy, i) => (isBounded(policy) ? ofOneShare({ requests, scenario }, instance, policy, i) : [])),
   )
 }
 

@@ -7,7 +7,7 @@ import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
 import { OLD, oldStoreOn } from '../compatibility/old-library'
-import { rollingScenarios } from '../compatibility/rolling-scenarios'
+import { rolling } from '../compatibility/rolling-scenarios'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { crowdedScenarios, holdingScenarios, scenarios } from '../model/generate'
 import { rawClient } from '../model/raw-client'
@@ -101,7 +101,7 @@ const ON_ENGINES = [
   { what: 'strict policies', arbitrary: scenarios(), part: 0.7, seed: 5 },
   { what: 'units that are settled, and slots', arbitrary: holdingScenarios(), part: 0.1, seed: 9 },
   { what: 'a dozen to thirty policies on each subject', arbitrary: crowdedScenarios(), part: 0.05, seed: 8 },
-  { what: 'old instances beside new ones', arbitrary: rollingScenarios(), part: 0.15, seed: 6 },
+  { what: 'old instances beside new ones', arbitrary: rolling(scenarios()), part: 0.15, seed: 6 },
 ]
 const ON_ENGINE_MS = 0.5 * MINUTE
 
