@@ -74,11 +74,11 @@ describe.each(ENGINES)('what the README says to type, on %s and without a shell'
     expect(answers.map(({ status }) => status)).toEqual([...Array(20).fill(200), 429])
     expect(Number(answers[20]!.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(answers[20]!.headers.get('ratelimit')).toMatch(/(^|, )"per-minute";r=0;t=\d+$/)
+    const counted = await (await fetch(`${url}/_local/backend-calls`)).text()
+    expect(README).toContain(counted)
 
     const batch = await fetch(`${url}/batch`, { method: 'POST', headers: { 'X-Api-Key': 'demo-pro-key' } })
     expect(batch.headers.get('ratelimit')).toMatch(/^"everybody";r=\d+;t=\d+, "per-minute";r=595;/)
-    const counted = await (await fetch(`${url}/_local/backend-calls`)).text()
-    expect(README).toContain(counted)
   })
 
   it.each(COMMANDS)('npx sluice %s', async (command) => {
