@@ -72,7 +72,7 @@ export function failureOf(error: unknown): { readonly code: ExitCode; readonly m
 }
 
 const conflictText = ({ keys }: WriteConflictError): string =>
-  `somebody changed ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now, so nothing was written: try again`
+  `nothing was written, because another writer changed ${keys.map(({ sk }) => titleOf(sk)).join(', ')} at the same moment: try again`
 
 function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf> {
   if (error.reason === 'missing-table') {

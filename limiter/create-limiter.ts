@@ -52,7 +52,7 @@ const OPTIONS = {
   autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
   onEvent: {
     schema: v.custom((tell) => typeof tell === 'function'),
-    wanted: 'a function that is told LimiterEvents',
+    wanted: 'a function that receives LimiterEvents',
     optional: true,
   },
   hmacKey: { schema: v.any(), wanted: 'a secret', optional: true }, // checked where no message can print it

@@ -133,7 +133,7 @@ export class ClockError extends SluiceError {
   readonly code = 'invalid_clock'
 
   constructor(readonly told: unknown) {
-    super(`clock must tell epoch milliseconds from 0 to ${LATEST_MS}, got ${printed(told)}`)
+    super(`clock must return epoch milliseconds from 0 to ${LATEST_MS}, got ${printed(told)}`)
   }
 }
 

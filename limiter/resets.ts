@@ -31,7 +31,7 @@ export async function reset(calls: StoreCalls, key: string, deadline: Deadline):
     const wasEmptied = since !== undefined && reservedSince(found) !== since // nothing else moves it
     if (kind !== 'refused' || wasEmptied || fieldsIn(found).length === 0) return
     if (afterDoubt && !hasOne(found, seen)) {
-      throw inDoubt('the answer to a reset was lost, and others have written since: the quotas may not have been whole')
+      throw inDoubt('the answer to a reset was lost, and others have written since: the quotas may not have been full')
     }
     item = found
   }

@@ -188,7 +188,7 @@ export class StoreCalls {
     if (this.circuit.allows()) return
     throw new StoreUnavailableError(
       this.lastFailure?.reason ?? 'timeout',
-      `the store is not asked for a moment, since it kept failing (${this.lastFailure?.reason}): ${this.lastFailure?.message}`,
+      `the store is not called for a moment, because it kept failing (${this.lastFailure?.reason}): ${this.lastFailure?.message}`,
       { cause: this.lastFailure?.cause },
     )
   }

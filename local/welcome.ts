@@ -42,8 +42,8 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
     ...table(named.map((name) => [name, keys.get(name) ?? '', limitsOf(tiers[name]!)])),
     ...(kept.length > 0
       ? [
-          `Kept as somebody edited them, other than ${options.tiers}: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
-          'Those in force: sluice tiers list, as below',
+          `Edited by hand and kept, unlike ${options.tiers}: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
+          'All tiers in force: sluice tiers list, as below',
         ]
       : []),
     '',

@@ -37,7 +37,7 @@ export interface AuditEntry {
   readonly hidden?: readonly string[]
   /** Whether `before` and `after` are left out, because they were too large. */
   readonly cut?: true
-  /** Whether it was about a person who was forgotten. */
+  /** Whether it was about an erased person. */
   readonly forgotten?: true
 }
 

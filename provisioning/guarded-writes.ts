@@ -28,7 +28,7 @@ export class WriteConflictError extends Error {
     readonly keys: readonly ItemKey[],
     readonly isUnderWay = false,
   ) {
-    super(`changed by somebody else meanwhile: ${keys.map(({ sk }) => sk).join(', ')}`)
+    super(`changed at the same moment: ${keys.map(({ sk }) => sk).join(', ')}`)
   }
 }
 

@@ -79,7 +79,7 @@ export class ApiLabel {
       await this.calls.make(`dynamodb:${action}`, this.resource, () => this.table.write(writes))
     } catch (error) {
       if (!(error instanceof WriteConflictError)) throw error
-      throw new UserError('somebody changed a label just now, and it was kept: try again')
+      throw new UserError('a label was changed at the same moment, and was kept: try again')
     }
   }
 

@@ -77,7 +77,7 @@ export async function attachMany(session: Session, options: ManyOptions): Promis
 
 function choose(all: readonly ListedApi[], { tag = [], except = [] }: ManyOptions): ListedApi[] {
   const unknown = except.filter((id) => !all.some((api) => api.id === id))
-  if (unknown.length > 0) throw new UserError(`--except names ${unknown.join(', ')}, which is no API of this Region`)
+  if (unknown.length > 0) throw new UserError(`--except names ${unknown.join(', ')}, but this Region has no such API`)
   const chosen = withTags(all, tag).filter(({ id }) => !except.includes(id))
   if (chosen.length === 0)
     throw new UserError(`no API of this Region ${tag.length > 0 ? `has the tag ${tag.join(' and ')}` : 'is left'}`)

@@ -98,6 +98,6 @@ function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: At
     if (stage.deploysItself || served?.description === attachMark(attachment)) return []
     return stage.deploymentId === step.before
       ? [`stage ${stage.name} serves its deployment from before attach`]
-      : [`stage ${stage.name} was deployed by somebody else, deployment ${stage.deploymentId ?? 'unknown'}`]
+      : [`stage ${stage.name} was deployed by another user, deployment ${stage.deploymentId ?? 'unknown'}`]
   })
 }

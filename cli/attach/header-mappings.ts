@@ -73,7 +73,7 @@ export function mappingDrift({ integrations }: ApiState, recorded: AttachJournal
     const { after, changed } = wantedMappings(now, noted, codesOf(noted))
     const codes = [...new Set([...Object.keys(after), ...Object.keys(now)])]
     return [
-      ...changed.map((name) => `somebody changed ${name}`),
+      ...changed.map((name) => `${name} was changed since`),
       ...codes.flatMap((code) => unlike(code, now[code] ?? {}, after[code] ?? {})),
     ].map((what) => `integration ${noted.id}: ${what}`)
   })
@@ -85,7 +85,7 @@ function unlike(code: string, now: Mappings[string], wanted: Mappings[string]): 
   return [
     ...(missing.length > 0 ? [`${missing.join(', ')} for ${code} is missing`] : []),
     ...(surplus.length > 0
-      ? [`${surplus.join(', ')} for ${code} is attach’s, beside a mapping of that header by somebody else`]
+      ? [`${surplus.join(', ')} for ${code} is attach’s, beside another mapping of that header`]
       : []),
   ]
 }

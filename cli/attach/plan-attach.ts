@@ -170,7 +170,7 @@ function choose(
     if (wished?.includes(key) && !canBeLimited(method, state.kind))
       throw new UserError(
         state.kind === 'WEBSOCKET'
-          ? `API Gateway asks no authorizer about messages such as ${printed(key)}: attach protects $connect, and withMessageLimit limits messages in their handler`
+          ? `API Gateway invokes no authorizer for messages such as ${printed(key)}: attach protects $connect, and withMessageLimit limits messages in their handler`
           : `${key} answers browsers’ preflights, which Sluice cannot limit: leave it out`,
       )
   }

@@ -103,7 +103,7 @@ function methods(
       }
       if (before.authorizerId && !state.authorizers.some(({ id }) => id === before.authorizerId)) {
         throw new UserError(
-          `${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`,
+          `${key} had authorizer ${before.authorizerId}, which was deleted since: give it another authorization first`,
         )
       }
       reverts.push({ kind: 'method', method, to: before })
@@ -124,7 +124,7 @@ function integrations(state: ApiState, { steps }: AttachJournal, changed: string
       return []
     }
     const back = revertMappings(step, integration.responseParameters)
-    changed.push(...back.changed.map((name) => `integration ${id}: somebody changed ${name}`))
+    changed.push(...back.changed.map((name) => `integration ${id}: ${name} was changed since`))
     return isSameMappings(back.result, integration.responseParameters)
       ? []
       : [{ kind: 'integration', integration, to: back.result }]
@@ -135,6 +135,6 @@ function response({ gatewayResponse: now }: ApiState, { steps }: AttachJournal, 
   const noted = steps.find((step) => step.kind === 'gateway-response')
   if (!noted || !now) return []
   const { result, changed: parts } = revertResponse(noted, now)
-  changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: somebody changed ${part}`))
+  changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: ${part} was changed since`))
   return isSameResponse(result, now) ? [] : [{ kind: 'gateway-response', to: result }]
 }

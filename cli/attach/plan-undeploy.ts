@@ -70,7 +70,7 @@ export function undeploy(
     } else if (served.createdAt > attachment.newestDeploymentAt) {
       reverts.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
       notes.push(
-        `somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`,
+        `stage ${name} was deployed since: it is deployed again, and undeployed edits of others go live with it`,
       )
     } else {
       changed.push(`stage ${name} already serves an earlier deployment`)

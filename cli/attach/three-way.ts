@@ -24,7 +24,7 @@ export interface Reverted<T> {
 /** Reverts a change in what is there now. */
 export function revertResponse(change: Change<GatewayResponse>, now: GatewayResponse): Reverted<GatewayResponse> {
   const { before } = change
-  if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['somebody deleted it'] }
+  if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['it was deleted since'] }
   const { result, changed } = revertValues(partsOf(change, flat), flat(now))
   const { statusCode = now.statusCode, ...rest } = result
   const part = (prefix: string) =>

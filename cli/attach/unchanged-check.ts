@@ -13,7 +13,7 @@ import { isSameMappings, isSameParts } from './three-way'
 /** Somebody else changed what a step was about to change. Their version stays. */
 export class ApiChangedError extends UserError {
   constructor(what: string) {
-    super(`${what}: somebody changed it meanwhile, so it was not overwritten`)
+    super(`${what}: it was changed meanwhile, so it was not overwritten`)
   }
 }
 

@@ -65,7 +65,7 @@ function networkOf(text: string): string | undefined {
   // other, so it is not guessed.
   if (toIpv4(address) !== undefined && !isIPv4(written)) return undefined
   const [bits, outside] = [Number(digits), isIPv4(written) ? 96 : 0]
-  if (bits === 0) throw new UserError(`${printed(text)} is every address: there is no entry for all of them`)
+  if (bits === 0) throw new UserError(`${printed(text)} covers every address, which an entry cannot do`)
   if (bits + outside > 128) return undefined
   const [network, given] = [spelled(masked(address, bits + outside)), spelled(address)]
   if (network !== given)

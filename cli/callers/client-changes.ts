@@ -49,7 +49,7 @@ export async function writeRecords(
     await session.io.interrupts.during(() => table.write([...writes, ...signatures]))
   } catch (error) {
     throw error instanceof WriteConflictError
-      ? new UserError(`somebody changed client ${printed(id)} just now: check it and try again`)
+      ? new UserError(`client ${printed(id)} was changed at the same moment: check it and try again`)
       : error
   }
 }

@@ -90,7 +90,7 @@ export async function nearestClients(
       ...readOnlyParts({
         calls: sdkCalls(connection.client),
         configTable: table.name,
-        limiter: { peek: () => Promise.reject(new Error('nothing is asked here')) },
+        limiter: { peek: () => Promise.reject(new Error('no quota is read here')) },
         clock,
         ipv6Prefix: ipv6Prefix(session),
       }),

@@ -51,7 +51,7 @@ async function signerOf(table: ConfigTable, now: EpochMs): Promise<RingKey> {
       if (!(error instanceof WriteConflictError)) throw error
     }
   }
-  throw new ServiceError('somebody else is writing the signing key: try again')
+  throw new ServiceError('the signing key is being written at the same moment: try again')
 }
 
 /** The ids of the signing keys of all signed API keys, by the partition key of the API key's record. */

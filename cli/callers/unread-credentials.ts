@@ -54,7 +54,7 @@ export function unreadCredentials(identity: readonly SourceSettings[], clients: 
     if (records.length === 0) return []
     const ids = [...new Set(records.map(({ item }) => String(item.id)))].sort()
     const shown = ids.length > MOST_NAMED ? [...ids.slice(0, MOST_NAMED), '…'] : ids
-    return `settings.identity has no ${source}, so ${counted(records.length, called)} of ${shown.join(', ')} identify nobody: requests with them are anonymous`
+    return `settings.identity has no ${source}, so ${counted(records.length, called)} of ${shown.join(', ')} identify no client: requests with them are anonymous`
   })
 }
 
@@ -62,6 +62,6 @@ export function unreadCredentials(identity: readonly SourceSettings[], clients: 
 export function unreadKeys(identity: readonly SourceSettings[]): string[] {
   if (identity.some(({ source }) => source === 'api-key')) return []
   return [
-    'settings.identity has no api-key: API keys that clients create makes identify nobody, requests with them are anonymous',
+    'settings.identity has no api-key: API keys made by clients create identify no client, so requests with them are anonymous',
   ]
 }

@@ -162,7 +162,7 @@ function namesOfRecord(record: StoredItem): Candidate[] {
 const UNKNOWN: Readonly<Record<string, string>> = {
   client:
     'no client record has an id with this hash: the record was deleted, or an issuer’s clientClaim or a trusted value names the client',
-  user: 'users of tokens are in no table, only their hashes; those with a record were tried',
+  user: 'users of tokens are stored as hashes only; users with a client record were tried',
   ip: 'addresses are in no table, only their hashes',
   preflight: 'addresses are in no table, only their hashes',
   header: 'values of headers are in no table, only their hashes',
@@ -182,7 +182,7 @@ function whyNot({ scope, isKeyed }: StoredHash, { keys, addresses, clients }: Su
     said.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
     if (tried.tooLarge.length > 0)
       said.push(`not tried, because only ${MOST_ADDRESSES} addresses are at once: ${tried.tooLarge.join(', ')}`)
-    if (addresses.length === 0) said.push('try those that you suspect with sluice whois HASH --address 203.0.113.0/24')
+    if (addresses.length === 0) said.push('try suspected addresses with sluice whois HASH --address 203.0.113.0/24')
   } else said.push(`tried: ${counted(clients.length, 'credential')}`)
   if (isKeyed) said.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)
   return said.join('; ')

@@ -20,7 +20,7 @@ export function planRollback({ entries }: RecordedChange, items: readonly Policy
   const hashes = new Map(items.map((item) => [item.sk, contentHash(item)]))
   const [edited, cut, left] = [new Set<string>(), new Set<string>(), new Set<string>()]
   const isTiers = (sk: string | undefined): sk is string => sk !== undefined && isInFile({ sk })
-  for (const { item } of entries) if (!isTiers(item)) left.add(item ?? 'a person who was forgotten')
+  for (const { item } of entries) if (!isTiers(item)) left.add(item ?? 'an erased person')
   for (const sk of new Set(entries.map(({ item }) => item).filter(isTiers))) {
     const own = entries.filter(({ item }) => item === sk)
     const [first, last] = [own[0]!, own.at(-1)!]

@@ -53,8 +53,8 @@ export async function writeClients(
   const changed =
     conflicts.length === 0
       ? []
-      : [`left as they are, because somebody changed them just now: ${others.join(', ')}${more}`]
-  const advice = 'Run the same command again to continue: what is written already stays.'
+      : [`left as they are, because they were changed at the same moment: ${others.join(', ')}${more}`]
+  const advice = 'Run the command again to continue: items that are already written stay.'
   if (failure === undefined && conflicts.length === 0) return written
   if (failure === undefined) throw new UserError([progress, ...changed, advice])
   const { code } = failureOf(failure)

@@ -29,7 +29,7 @@ async function give(table: ConfigTable, id: string, label: string): Promise<void
     } catch (error) {
       if (!(error instanceof WriteConflictError)) throw error
       if (attempt === ATTEMPTS || error.keys.some(({ sk }) => sk === item.key.sk))
-        throw new UserError('somebody changed a label just now: check sluice apis list and try again')
+        throw new UserError('a label was changed at the same moment: check sluice apis list and try again')
     }
   }
 }

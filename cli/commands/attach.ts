@@ -30,7 +30,7 @@ export const addAttach: AddCommand = (group, session) => {
     ],
   )
     .option('--all', 'all APIs of the Region, by one plan and one question')
-    .option('--tag <key=value>', 'the same for APIs with this tag; repeatable: all of them', gather)
+    .option('--tag <key=value>', 'attach to all APIs with this tag; repeatable: APIs with all of the tags', gather)
     .option('--except <api-id>', 'with --all or --tag: leave this API out; repeatable', gather)
     .option('--stage <name>', 'the stage to deploy (default: the only stage)')
     .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
@@ -50,7 +50,7 @@ export const addAttach: AddCommand = (group, session) => {
     .option('--as <label>', 'label of the API for "apis", metrics and the log; labels are unique')
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
     .option('--dry-run', 'show the steps without doing them')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action((apiId: string | undefined, options: Options) => {
       const isMany = options.all === true || options.tag !== undefined
       if (isMany !== (apiId === undefined))

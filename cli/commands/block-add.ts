@@ -66,7 +66,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
         [
           `${who} is ${list === 'allow' ? 'allowed' : 'blocked'}${until}`,
           ...(was ? [`it was on the ${list} list already: ${changesText(was, fields)}`] : []),
-          ...(isVerified ? [] : ['no client has this id, so the entry holds for nobody until one has']),
+          ...(isVerified ? [] : ['no client has this id, so the entry has no effect until one has']),
           ...(isBlockedToo ? [`but it is on the block list as well, which wins: sluice block remove ${who}`] : []),
         ].join('; '),
         {

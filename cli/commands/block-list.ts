@@ -14,7 +14,7 @@ export const addBlockList: AddCommand = (group, session) => {
           : []
       })
       if (options.json) return print.json(entries)
-      if (entries.length === 0) return print.note('nobody is blocked')
+      if (entries.length === 0) return print.note('no caller is blocked')
       print.table(
         ['list', 'who', 'until', 'note'],
         entries.map(({ list, who, note, expiresAt, expired }) => [

@@ -114,7 +114,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
         const records = await table.clients(id)
         // Prefer a key that is not in its grace period.
         const existing = records.find(({ item }) => item.expiresAt === undefined) ?? records[0]
-        if (!existing) throw new UserError(`there is no client ${printed(id)}: leave --another-key out`)
+        if (!existing) throw new UserError(`there is no client ${printed(id)}: omit --another-key`)
         return existing.exact
       }
     })

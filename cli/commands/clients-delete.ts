@@ -12,7 +12,7 @@ export const addClientsDelete: AddCommand = (group, session) => {
   describeTableCommand(group, 'delete <id>', 'Delete a client with all its keys, after confirmation.', [
     'sluice clients delete acme --yes',
   ])
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (id: string, options: Options) => {
       const connection = session.connect(options)
       const table = await connection.configTable()

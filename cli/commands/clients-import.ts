@@ -24,7 +24,7 @@ export const addClientsImport: AddCommand = (group, session) => {
     ['sluice clients import clients.csv --dry-run', 'sluice clients import clients.csv --yes'],
   )
     .option('--dry-run', 'show what would change without writing')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (file: string, options: Options) => {
       const { print, io } = session
       const mistakes = new Mistakes()

@@ -41,7 +41,7 @@ export const addClientsSet: AddCommand = (group, session) => {
         gather,
       ),
   )
-    .option('--no-overrides', 'remove all overrides but those given with --override')
+    .option('--no-overrides', 'remove all overrides except those set by --override')
     .option('--expires <when>', 'when its credentials expire, a duration or a time; "never" removes it')
     .option('--enable', 'allow it again after clients disable')
   withUsageKey(command).action(async (id: string, options: Options) => {

@@ -35,7 +35,7 @@ export const addDetach: AddCommand = (group, session) => {
   )
     .option(
       '--open <method>',
-      'allow this method to lose authentication: through somebody else’s undeployed edit, or with --function-gone because nobody knows what it had; repeatable',
+      'allow this method to lose authentication: through another user’s undeployed edit, or with --function-gone because its former authorization is unknown; repeatable',
       gather,
     )
     .option(
@@ -43,7 +43,7 @@ export const addDetach: AddCommand = (group, session) => {
       'Sluice’s function was deleted: restore the API from the record in the config table, or without one from what the API itself shows',
     )
     .option('--dry-run', 'show the steps without doing them')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (apiId: string, options: Options) => {
       if (options.functionGone && !(await isRecorded(session, options, apiId)))
         return recover(session, options, apiId, (options.open ?? []).map(toMethodKey))

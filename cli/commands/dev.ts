@@ -50,7 +50,7 @@ export const addDev: AddCommand = (group, session) => {
     .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
     .option(
       '--allow-host <name>',
-      'a name other than localhost by which the gateway may be asked, for a forwarded port; repeatable',
+      'accept requests for this host name too, for a forwarded port; repeatable',
       hostNames,
     )
     .option('--access-log <file>', 'append a line for each request, for sluice simulate --log')

@@ -41,8 +41,8 @@ export const addForget: AddCommand = (group, session) => {
       '--raw',
       'use the subjects as given, such as those of a program that uses sluice/limiter; erases counters only',
     )
-    .option('--dry-run', 'show what would be erased, and erase nothing')
-    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'show what would be erased without erasing it')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (texts: readonly string[], options: Options) => forget(texts, options, session))
 }
 

@@ -27,7 +27,7 @@ export const addHistory: AddCommand = (group, session) => {
     group,
     'history',
     'Show who changed what in the config table: the changes of this command line and of deployments, from the audit ' +
-      'trail, and those of which an item shows that something else made them. The latest is first.',
+      'trail, and edits made by other means, which the items show. The latest is first.',
     ['sluice history', 'sluice history --item tier#free --since 90d', 'sluice history --item client#acme --json'],
   )
     .option(
@@ -127,7 +127,7 @@ function showChange({ at, change, by, how, entries }: RecordedChange, { print }:
   for (const entry of entries.slice(0, MOST_ENTRIES)) {
     const { item, was, is, before, after, hidden, cut, forgotten } = entry
     if (forgotten) {
-      print.line('  an item about a person who was forgotten')
+      print.line('  an item about an erased person')
       continue
     }
     printChanges(
@@ -135,7 +135,7 @@ function showChange({ at, change, by, how, entries }: RecordedChange, { print }:
       print,
     )
     if (hidden) print.line(`      changed, not shown: ${hidden.join(', ')}`)
-    if (cut) print.line('      too large to be recorded whole: what it was is not known')
+    if (cut) print.line('      too large to be recorded in full: the former value is unknown')
   }
   if (entries.length > MOST_ENTRIES) print.line(`… and ${counted(entries.length - MOST_ENTRIES, 'item')} more: --json`)
 }

@@ -23,7 +23,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
       '--at <when>',
       'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
     )
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       const { io } = session
       const connection = session.connect(options)

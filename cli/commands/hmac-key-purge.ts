@@ -19,7 +19,7 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
     'Delete state that is still stored without a secret. It would also expire without this, monthly quotas after weeks.',
     ['sluice hmac-key purge --yes'],
   )
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       const { io } = session
       const connection = session.connect(options)

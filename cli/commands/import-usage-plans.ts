@@ -50,10 +50,10 @@ export const addImportUsagePlans: AddCommand = (group, session) => {
     )
     .option(
       '--metering',
-      'usage plans go on counting: the authorizer returns the key that a request shows, for APIs whose API key source is AUTHORIZER',
+      'let usage plans continue to count: the authorizer returns the request’s API key, for APIs whose API key source is AUTHORIZER',
     )
     .option('--dry-run', 'show what would be written without writing')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action((options: Options) => importPlans(session, options))
 }
 
@@ -161,7 +161,7 @@ const usedOf = (plans: readonly Plan[]): Used[] =>
 
 const usedText = ({ plan, keyId, used, limit, period }: Used): Left => ({
   what: `API key ${keyId}, ${used} of ${limit} used in ${plan} by ${period.toLowerCase()}`,
-  why: 'quotas begin whole',
+  why: 'quotas start full',
 })
 
 function printClients({ print }: Session, { added }: ClientsPlan): void {

@@ -102,7 +102,7 @@ async function complete({ for: target, callers, limit }: Options, { io }: Sessio
   if (open.length === 0) return said as unknown as Starter
   if (io.stdin.isTTY !== true) {
     const options = open.map((name) => QUESTIONS[name].option).join(', ')
-    throw new UserError(`nothing was written: there is no terminal to ask on, say ${options}`)
+    throw new UserError(`nothing was written: no terminal for questions, set ${options}`)
   }
   const input = createInterface({ input: io.stdin, terminal: false })
   const lines = input[Symbol.asyncIterator]()

@@ -24,7 +24,7 @@ const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
     headings: ['counters copied from'],
     advice: 'create a secret with sluice hmac-key enable',
     withoutActive:
-      'subjects are stored under SHA-256 without a secret: anybody who can read the state table can find out which addresses are in it',
+      'subjects are stored under SHA-256 without a secret: readers of the state table can find out which addresses are in it',
     detailsOf: async () => (key) => ({ carriedFrom: key.carriedFrom === undefined ? null : iso(key.carriedFrom) }),
   },
   'signing-key': {

@@ -149,5 +149,5 @@ function unaskedText(unasked: Verdict['unasked']): string {
   const said = unasked.map(
     ({ who, policies }) => `${policies.map(({ name }) => name).join(', ')} (by ${who.join(', ')})`,
   )
-  return said.length === 0 ? '' : `: ${said.join(', ')}, because these values are not known of the request`
+  return said.length === 0 ? '' : `: ${said.join(', ')}, because these values of the request are unknown`
 }

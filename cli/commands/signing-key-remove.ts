@@ -19,10 +19,10 @@ export const addSigningKeyRemove: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'remove <id>',
-    'Remove a former signing key. It is refused, and says whose API keys, while any that it has signed is in use: replace those with clients rotate-key first.',
+    'Remove a former signing key. It is refused while API keys that it signed are in use, and names their clients: replace the keys with clients rotate-key first.',
     ['sluice signing-key remove 3f9a1c2b4d --yes'],
   )
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (id: string, options: Options) => {
       const { io } = session
       const connection = session.connect(options)

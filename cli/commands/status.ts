@@ -74,7 +74,7 @@ async function compare(session: Session, apiId: string, options: OutputOptions, 
   }
   const { attachment, steps } = recorded
   const target = parseFunctionArn(attachment.functionArn)
-  if (!target) throw new UserError(`the journal of API ${apiId} names no valid function: somebody edited it`)
+  if (!target) throw new UserError(`the journal of API ${apiId} names no valid function: it was edited by hand`)
   const policy = policyOf(attachment.functionArn)
   const { state, statements, called } = await readAll({
     state: () => control.read(),

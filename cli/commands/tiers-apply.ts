@@ -24,8 +24,8 @@ export const addTiersApply: AddCommand = (group, session) => {
     'Write a tiers file into the table, after showing the differences and asking. A second run changes nothing.',
     ['sluice tiers apply tiers.yaml', 'sluice tiers apply tiers.yaml --prune --yes'],
   )
-    .option('-y, --yes', 'do not ask')
-    .option('--force', 'overwrite items that somebody edited after the export')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--force', 'overwrite items that were edited after the export')
     .option(
       '--prune',
       'delete tiers, routes and settings that are not in the file; clients and the block list are kept',
@@ -68,7 +68,7 @@ function check({ conflicts, issues }: ApplyPlan, options: Options): void {
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
-      `nothing was written: somebody edited ${titlesOf(conflicts)} after the export: export again and merge, or overwrite with --force`,
+      `nothing was written: ${titlesOf(conflicts)} were edited after the export: export again and merge, or overwrite with --force`,
     )
   }
 }

@@ -27,7 +27,7 @@ export const addTiersRollback: AddCommand = (group, session) => {
       'differences and asking. Items that were edited since are refused. Clients and the block list are kept.',
     ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
   )
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .option('--overwrite <item>', 'undo this item although it was edited since; may be given several times', gather)
     .action(async (id: string, options: Options) => {
       const connection = session.connect(options)
@@ -41,7 +41,7 @@ export const addTiersRollback: AddCommand = (group, session) => {
       const plan = { ...planApply(items, back.file, true), conflicts: back.edited }
       const warnings = [
         ...(await warningsOf(plan, table, session.io.clock())),
-        ...(back.left.length > 0 ? [`not undone, since these are no tiers: ${titlesOf(back.left)}`] : []),
+        ...(back.left.length > 0 ? [`not undone, because they are not tiers: ${titlesOf(back.left)}`] : []),
       ]
       if (!options.json) printPlan({ ...plan, conflicts: [] }, warnings, session.print)
       if (plan.issues.length > 0) throw new ConfigError(plan.issues)

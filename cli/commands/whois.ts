@@ -19,7 +19,7 @@ export const addWhois: AddCommand = (group, session) => {
     group,
     'whois <hash>',
     'Find whose hash a line of the log shows as subject: every client, credential, blocked or allowed address, route and API that the config table has ' +
-      'is hashed with each secret. Addresses and users of tokens are in no table, so theirs are found only where you suspect them. The exit code is 1 if nobody is found.',
+      'is hashed with each secret. Addresses and users of tokens are in no table, so their hashes are found only for values that you pass. The exit code is 1 if no match is found.',
     [
       'sluice whois client~b2o1Mn-4FlWwW4WXswR0D8xtkvgMXe9eFRtaiEtEg2w',
       'sluice whois ip~3q7nxGB6zCjV0Kd1PZ4mTtYbHqv2oRk8sWc5eXyU9La --address 203.0.113.0/24',

@@ -126,7 +126,7 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
       ...(unasked === 0
         ? []
         : [
-            `${counted(unasked, 'request')} of which the authorizer said nothing ${unasked === 1 ? 'is' : 'are'} left out: preflights, and what API Gateway answered itself`,
+            `${counted(unasked, 'request')} that the authorizer did not decide ${unasked === 1 ? 'is' : 'are'} omitted: preflights, and requests that API Gateway answered itself`,
           ]),
       ...absent.map(
         (client) => `no request is of client "${client}", which --fail-if names: its name is as in "clients"`,

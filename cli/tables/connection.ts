@@ -160,7 +160,7 @@ export class Connection {
       const option = stack === undefined ? '--limiter' : '--stack'
       const way = this.where.endpoint ? 'leave one of the two out' : 'unset SLUICE_DYNAMODB_ENDPOINT, or leave it out'
       throw new UserError(
-        `${option} asks CloudFormation, which does not answer at ${this.endpoint} (${failureOf(error).message}): ${way}`,
+        `${option} needs CloudFormation, which does not answer at ${this.endpoint} (${failureOf(error).message}): ${way}`,
       )
     } finally {
       client.destroy()

@@ -63,7 +63,7 @@ export async function writeKeyRing(
     await table.write([write])
   } catch (error) {
     throw error instanceof WriteConflictError
-      ? new UserError(`somebody changed the ${WORDS[kind.name].called} just now: sluice ${kind.name} status`)
+      ? new UserError(`another writer changed the ${WORDS[kind.name].called} at the same moment: sluice ${kind.name} status`)
       : error
   }
 }
@@ -83,7 +83,7 @@ export async function checkKeyRing(kind: RingKind, table: ConfigTable, clock: Cl
     if (active) return { name, status: 'ok', found: `active from ${fromText(active.activeFrom)}${coming}` }
     if (next) return { name, status: 'ok', found: `none yet${coming}` }
     if (kind.name !== HMAC_RING.name) return { name, status: 'ok', found: 'none yet: clients create makes it' }
-    const found = 'none: anybody who can read the state table can find out which addresses are in it'
+    const found = 'none: readers of the state table can find out which addresses are in it'
     return { name, status: 'warning', found, remedy: 'sluice hmac-key enable, see docs/privacy.md' }
   } catch (error) {
     return {

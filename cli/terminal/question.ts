@@ -16,7 +16,7 @@ export async function confirm(
   where?: () => Promise<string>,
 ): Promise<void> {
   if (said.yes) return
-  if (io.stdin.isTTY !== true) throw new UserError('nothing was written: there is no terminal to ask on, use --yes')
+  if (io.stdin.isTTY !== true) throw new UserError('nothing was written: no terminal for the question, use --yes')
   const answer = await ask(`${where ? `${await where()}: ` : ''}${question} [y/N] `, io)
   if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was written')
 }

@@ -93,7 +93,7 @@ function toFailure(error: unknown, written: readonly Change[], left: readonly Ch
 }
 
 const meanwhile = ({ keys }: WriteConflictError): string =>
-  `somebody edited ${titlesOf(keys.map(({ sk }) => sk))} just now`
+  `another writer edited ${titlesOf(keys.map(({ sk }) => sk))} at the same moment`
 
 const namesOf = (changes: readonly Change[]): string => titlesOf(changes.map(({ sk }) => sk))
 

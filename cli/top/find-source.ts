@@ -49,7 +49,7 @@ async function gatewayOf(endpoint: string): Promise<Source> {
   const running = await gatewayOfEngine(endpoint)
   if (running) return new GatewaySource(running.address)
   throw new UserError(
-    `nothing says where denials of the limiter at ${endpoint} are told: name the local gateway with --gateway http://localhost:PORT, or its log with --log-group`,
+    `the source of denials of the limiter at ${endpoint} is unknown: name the local gateway with --gateway http://localhost:PORT, or its log with --log-group`,
   )
 }
 

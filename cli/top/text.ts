@@ -75,7 +75,7 @@ export function toLines(view: View, print: Printer): string[] {
       : []),
     ...(trouble === undefined ? [] : [print.style('red', trouble)]),
     '',
-    ...(rows.length === 0 ? ['nobody is denied'] : print.tableLines(columns, cells)),
+    ...(rows.length === 0 ? ['no caller is denied'] : print.tableLines(columns, cells)),
     ...(more > 0 ? [`… and ${more} more: --limit`] : []),
   ]
 }

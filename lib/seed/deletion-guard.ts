@@ -84,7 +84,7 @@ export function guardDeletion(
 
 function grant(seed: SeedFunction, actions: string[], resources: string[]): void {
   seed.handler.addToRolePolicy(new PolicyStatement({ actions, resources }))
-  acknowledgeWildcards(seed, resources, 'who calls the limiter is known by looking at everything that could')
+  acknowledgeWildcards(seed, resources, 'it is unknown which APIs call the limiter')
 }
 
 /**

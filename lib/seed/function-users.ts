@@ -110,7 +110,7 @@ function userIn({ Sid = '', Principal, Condition = {} }: Statement, own: readonl
 export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise<void> {
   const allTheSame = 'To delete the limiter all the same, deploy it with deletionProtection: false first.'
   const users = await usersOf(lambda, guarded).catch((error: Error) => {
-    throw Object.assign(new Error(`nobody knows whether the limiter is in use: ${error.message}. ${allTheSame}`), {
+    throw Object.assign(new Error(`cannot check whether the limiter is in use: ${error.message}. ${allTheSame}`), {
       name: error.name,
       cause: error,
     })

@@ -88,7 +88,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   if (isAuthoritative)
     new CfnOutput(seed, 'Undone', {
       description:
-        'edits of the config table that the last change of the code undid; the log of the seed has them whole',
+        'edits of the config table that the last change of the code undid; the log of the seed function has them in full',
       value: resource.getAttString('Undone'),
     })
   return resource

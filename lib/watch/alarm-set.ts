@@ -168,7 +168,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     periods: 1,
     metric: (limiter, period) => limiter.metricClockErrors({ period }),
     happened: (n) => `Clocks of instances were more than a minute off, at least ${n} times in 5 minutes`,
-    advice: 'The table’s clock is used meanwhile. Look whether it goes on, and tell AWS',
+    advice: 'The table’s clock is used meanwhile. If it continues, report it to AWS',
   },
   deniedShare: {
     threshold: 50,
@@ -193,6 +193,6 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     periods: 1,
     metric: (limiter, period) => limiter.metricLockedOut({ period }),
     happened: (n) => `Callers that are locked out made requests, at least ${n} in 5 minutes`,
-    advice: 'Somebody tries passwords, or reads everything. Find out who, and block them',
+    advice: 'A caller tries passwords or scrapes the API. Find the caller, and block it',
   },
 }

@@ -69,8 +69,8 @@ export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]):
   if (!blockFor && after) alone('after')
   if (!blockFor && extend !== undefined) alone('extend')
   apart(countDenied && action === 'delay', 'countDenied', acts)
-  apart(delayIn && !delays, 'delayIn', `${acts}, which lets nobody wait`)
-  apart(maxDelay && !queue && !delays, 'maxDelay', `${acts}, which lets nobody wait`)
+  apart(delayIn && !delays, 'delayIn', `${acts}, which never delays a request`)
+  apart(maxDelay && !queue && !delays, 'maxDelay', `${acts}, which never delays a request`)
 }
 
 /** Reports a wait that is longer than who waits can. */

@@ -37,7 +37,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** What an attribute of a subject's item means, in a sentence. */
 export function meaningOf(name: string, prefixes: Prefixes): string {
-  if (name === 'pk') return 'The key: a keyed hash of the caller, from which nobody reads who it is.'
+  if (name === 'pk') return 'The key: a keyed hash of the caller, from which the caller cannot be read.'
   if (name === EXPIRY) return 'Time to live: DynamoDB may delete the item after this moment, in seconds.'
   if (name.length <= PREFIX_LENGTH)
     return 'An idempotency mark: the number of the last write of one instance. The same write sent twice counts once.'

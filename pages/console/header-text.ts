@@ -45,8 +45,8 @@ export function headerText(name: string, value: string, status: number): string 
 
 const REASONS: Readonly<Record<string, string>> = {
   'over-limit': 'Denied because a limit is used up.',
-  degraded: 'Decided without DynamoDB, because it could not be asked.',
-  unavailable: 'Denied because DynamoDB could not be asked, and the failure mode is deny.',
+  degraded: 'Decided without DynamoDB, because it could not be reached.',
+  unavailable: 'Denied because DynamoDB could not be reached, and the failure mode is deny.',
   overrun: 'Past the limit, within what the tier lets it run over.',
   blocked: 'Denied because the caller is on the block list.',
 }

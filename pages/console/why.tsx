@@ -29,8 +29,8 @@ export function Why({ last, withoutTable, instances }: WhyProps) {
 function degradedText(last: LastAnswer, withoutTable: WithoutTable | undefined, instances: number): string {
   const reason = headerOf(last, 'x-ratelimit-reason')
   const failureMode = reason === 'unavailable' ? 'deny' : last.status === 429 ? 'local' : withoutTable?.failureMode
-  if (failureMode === undefined) return 'DynamoDB could not be asked, so the tier’s failure mode decided.'
-  const begin = `DynamoDB could not be asked, so the tier’s failure mode decided, which is ${failureMode}:`
+  if (failureMode === undefined) return 'DynamoDB could not be reached, so the tier’s failure mode decided.'
+  const begin = `DynamoDB could not be reached, so the tier’s failure mode decided, which is ${failureMode}:`
   if (failureMode === 'deny') return `${begin} nothing passes until DynamoDB answers again.`
   if (failureMode === 'allow') return `${begin} everything passes, uncounted.`
   const limit = Number(headerOf(last, 'x-ratelimit-limit'))
@@ -62,7 +62,7 @@ function titleOf(last: LastAnswer | null): string {
 }
 
 function sentenceOf(last: LastAnswer | null): string {
-  if (!last) return 'Press Fire: 25 requests at once, of which the limit lets some through. Then read here why.'
+  if (!last) return 'Press Fire: 25 requests at once, more than the limit allows. Then read here why.'
   const header = (name: string) => headerOf(last, name)
   const [limit, remaining] = ['x-ratelimit-limit', 'x-ratelimit-remaining'].map(header)
   const detail = detailIn(last.body)

@@ -194,7 +194,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     for (const key of open) expect(out).toContain(`${key}: use Sluice`)
     for (const key of taken) expect(err).toContain(`${key} keeps `)
     expect((await aws.sluice(['attach', id], { typed: 'n\n' })).code).toBe(1)
-    expect((await aws.sluice(['attach', id])).err).toContain('there is no terminal to ask on, use --yes')
+    expect((await aws.sluice(['attach', id])).err).toContain('no terminal for the question, use --yes')
     expect(aws.dump()).toBe(before)
     expect(aws.kept()).toEqual([])
   })
@@ -337,7 +337,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         'API Gateway may not call the function: the permission is missing',
         "GET /pets has no authorizer instead of Sluice's",
         'PUT /pets is new and unprotected',
-        'stage prod was deployed by somebody else, deployment d',
+        'stage prod was deployed by another user, deployment d',
         ...(kind === 'rest' ? ['gateway response ACCESS_DENIED is missing: requests over the limit get 403'] : []),
       ]) {
         expect(out).toContain(sentence)
@@ -378,7 +378,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       }
       expect(aws.meets(kind, 'dev', open[0])).toBe('Sluice')
       const { err } = await detach(id)
-      expect(err).toContain('somebody deployed stage prod since: it is deployed again')
+      expect(err).toContain('stage prod was deployed since: it is deployed again')
       for (const stage of ['prod', 'dev']) {
         for (const key of open) expect(aws.meets(kind, stage, key)).toBe('the backend')
         for (const key of taken) expect(aws.meets(kind, stage, key)).toBe('another authorizer')
@@ -420,7 +420,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const before = aws.dump()
     expect(await detach(id)).toMatchObject({
       code: 1,
-      err: expect.stringContaining('which somebody deleted: give it another authorization first'),
+      err: expect.stringContaining('which was deleted since: give it another authorization first'),
     })
     expect(aws.dump()).toBe(before)
   })
@@ -691,7 +691,7 @@ describe('a REST API', () => {
     ACCESS_DENIED!.responseParameters[header('X-New')] = "'new'"
     ACCESS_DENIED!.statusCode = '420'
     const { err } = await detach(id)
-    expect(err).toContain('gateway response ACCESS_DENIED: somebody changed statusCode')
+    expect(err).toContain('gateway response ACCESS_DENIED: statusCode was changed since')
     expect(aws.rest.definition.responses.ACCESS_DENIED).toEqual({
       statusCode: '420',
       responseParameters: { ...mine, [header('X-New')]: "'new'" },
@@ -782,7 +782,7 @@ describe('an HTTP API', () => {
       await attach(id, '--headers', '200')
       mappings()[200]!['append:header.ratelimit'] = 'theirs'
       expect(await status(id)).toEqual([
-        'integration i1: overwrite:header.RateLimit for 200 is attach’s, beside a mapping of that header by somebody else',
+        'integration i1: overwrite:header.RateLimit for 200 is attach’s, beside another mapping of that header',
       ])
       expect((await attach(id)).code).toBe(0)
       expect(mappings()[200]).not.toHaveProperty(['overwrite:header.RateLimit'])
@@ -806,7 +806,7 @@ describe('an HTTP API', () => {
     [
       'gives a header another value',
       (now) => Object.assign(now[200]!, { 'overwrite:header.RateLimit': 'mine' }),
-      'integration i1: somebody changed overwrite:header.RateLimit for 200',
+      'integration i1: overwrite:header.RateLimit for 200 was changed since',
     ],
   ])('is reported by status, and repaired by the next attach, when somebody %s', async (_, edit, sentence) => {
     await attach(id, '--headers', '200,404')
@@ -882,7 +882,7 @@ describe('an HTTP API', () => {
     await attach(id, '--headers')
     aws.http.definition.integrations[0]!.ResponseParameters![200]!['overwrite:header.RateLimit'] = 'mine'
     const { err } = await detach(id)
-    expect(err).toContain('integration i1: somebody changed overwrite:header.RateLimit for 200')
+    expect(err).toContain('integration i1: overwrite:header.RateLimit for 200 was changed since')
     expect(aws.http.definition.integrations[0]!.ResponseParameters).toEqual({
       200: { ...OWN, 'overwrite:header.RateLimit': 'mine' },
     })

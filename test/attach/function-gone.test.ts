@@ -291,7 +291,7 @@ describe('a REST API without limiter and journal', () => {
         Object.assign(aws.rest.method('GET /pets/{id}'), { authorizationType: 'AWS_IAM', authorizerId: undefined })
       },
     }
-    expect((await detach(id, '--function-gone')).err).toContain('somebody changed it meanwhile')
+    expect((await detach(id, '--function-gone')).err).toContain('it was changed meanwhile')
     expect(aws.rest.method('GET /pets/{id}').authorizationType).toBe('AWS_IAM')
   })
 })

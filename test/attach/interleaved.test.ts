@@ -299,7 +299,7 @@ describe('somebody edits something else right before a step', () => {
     const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
     expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
     expect(err).toContain(
-      'somebody changed it meanwhile, so it was not overwritten (all steps were reverted, nothing is changed)',
+      'it was changed meanwhile, so it was not overwritten (all steps were reverted, nothing is changed)',
     )
     const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
     if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
@@ -319,7 +319,7 @@ describe('somebody edits something else right before a step', () => {
     const { code, err } = await aws.sluice(['detach', 'restapi001', '--yes'])
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining('DELETE /pets/{id} uses authorizer a2: somebody changed it meanwhile'),
+      expect.stringContaining('DELETE /pets/{id} uses authorizer a2: it was changed meanwhile'),
     ])
     aws.hooks = {}
     lock(KINDS[0], 'DELETE /pets/{id}', { type: 'AWS_IAM' })
@@ -365,7 +365,7 @@ describe('a canary that somebody starts after attach', () => {
         void (call === 'DeleteAuthorizer' && Object.assign(aws.rest.stages[0]!, { canarySettings: {} })),
     }
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).err).toContain(
-      'stage prod has a canary: somebody changed it meanwhile',
+      'stage prod has a canary: it was changed meanwhile',
     )
   })
 })

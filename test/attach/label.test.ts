@@ -156,12 +156,12 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
       [
         'somebody calls it something else',
         () => labelElsewhere(id, 'mine'),
-        'now has the label "mine": somebody changed it meanwhile',
+        'now has the label "mine": it was changed meanwhile',
       ],
       [
         'somebody calls it the same',
         () => labelElsewhere(id, 'shop'),
-        'now has the label "shop": somebody changed it meanwhile',
+        'now has the label "shop": it was changed meanwhile',
       ],
       [
         'somebody calls another API so',
@@ -187,7 +187,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     const { code, err } = await attach(id, '--as', 'shop')
     expect([code, err]).toEqual([
       1,
-      expect.stringContaining('somebody changed a label just now, and it was kept: try again'),
+      expect.stringContaining('a label was changed at the same moment, and was kept: try again'),
     ])
     expect(aws.called(id)).toEqual(own)
     expect(aws.kept()).toHaveLength(1)

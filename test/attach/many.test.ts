@@ -126,6 +126,6 @@ it.each([
   [['attach', '--tag', '=x'], '--tag must be a key and a value such as "team=shop", got "=x"\n'],
   [['attach', '--tag', 'team=nobody'], 'no API of this Region has the tag team=nobody\n'],
   [['attach', '--all', '--as', 'shop'], '--as is for one API: it does not go with --all or --tag\n'],
-  [['attach', '--all', '--except', 'x'], '--except names x, which is no API of this Region\n'],
+  [['attach', '--all', '--except', 'x'], '--except names x, but this Region has no such API\n'],
   [['attach', 'restapi001', '--except', 'x'], '--except goes with --all or --tag\n'],
 ])('%j is rejected', async (args, err) => expect(await aws.sluice(args)).toEqual({ code: 1, out: '', err }))

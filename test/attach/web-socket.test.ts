@@ -122,7 +122,7 @@ label "chat"
   test.each([
     [
       ['--methods', 'send,$connect'],
-      'API Gateway asks no authorizer about messages such as "send": attach protects $connect',
+      'API Gateway invokes no authorizer for messages such as "send": attach protects $connect',
     ],
     [['--methods', 'sent'], 'API socketapi1 has no method "sent": it has $connect'],
     [['--headers'], '--headers is for HTTP APIs: messages of a WebSocket have no headers'],

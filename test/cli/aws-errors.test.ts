@@ -158,7 +158,7 @@ describe.each([
       .resolves({ Item: keyRingItem(SIGNING_RING, [newRingKey(0)]) })
     const { code, err } = await at(ofWrite(args))
     expect(code).toBe(1)
-    expect(err).toMatch(/somebody (changed|edited)|just now|already uses this/)
+    expect(err).toMatch(/another writer|at the same moment|already uses this/)
     expect(err).not.toContain('    at ')
   })
 })

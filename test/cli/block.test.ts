@@ -38,7 +38,7 @@ describe('an entry', () => {
   )
 
   it.each(['1.2.3.4/0', '0.0.0.0/0', '::/0'])('%s is refused, because it is every address', (text) => {
-    expect(() => entryKey('block', text)).toThrow(`"${text}" is every address: there is no entry for all of them`)
+    expect(() => entryKey('block', text)).toThrow(`"${text}" covers every address, which an entry cannot do`)
   })
 
   it.each([
@@ -78,7 +78,7 @@ describe('the block list', () => {
 
   it('adds, lists and removes entries', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
-    expect(await at.sluice(['block', 'list'])).toEqual({ code: 0, out: '', err: 'nobody is blocked\n' })
+    expect(await at.sluice(['block', 'list'])).toEqual({ code: 0, out: '', err: 'no caller is blocked\n' })
     expect(
       (await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '1h'], { now })).out,
     ).toBe('ip:203.0.113.0/24 is blocked until 2026-11-21T13:00:00Z\n')
@@ -169,7 +169,7 @@ describe('the block list', () => {
     }
     expect(await at.json(['block', 'list'])).toEqual(before)
     expect((await at.sluice(['block', 'add', 'nosuch', '--force'])).out).toBe(
-      'client:nosuch is blocked; no client has this id, so the entry holds for nobody until one has\n',
+      'client:nosuch is blocked; no client has this id, so the entry has no effect until one has\n',
     )
     await at.json(['block', 'remove', 'nosuch'])
   })

@@ -225,7 +225,7 @@ test('what somebody edits at the same time stays, the others are written, and a 
   expect([code, err]).toEqual([
     1,
     expect.stringContaining(
-      'written: 11 of 12 clients\nleft as they are, because somebody changed them just now: c7\n',
+      'written: 11 of 12 clients\nleft as they are, because they were changed at the same moment: c7\n',
     ),
   ])
   jest.restoreAllMocks()

@@ -73,7 +73,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   it.each([
     [['create', 'x'], '--tier is missing: the client needs a tier\n'],
     [['create', 'x', '--tier', 'gold'], 'there is no tier "gold": known are anonymous, free, pro\n'],
-    [['create', 'x', '--another-key'], 'there is no client "x": leave --another-key out\n'],
+    [['create', 'x', '--another-key'], 'there is no client "x": omit --another-key\n'],
     [
       ['create', 'x', '--another-key', '--tier', 'pro'],
       '--tier cannot be used with --another-key: change it for all keys with sluice clients set\n',
@@ -285,7 +285,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(nobody).toEqual({
       code: 1,
       out: '',
-      err: 'nothing was written: there is no terminal to ask on, use --yes\n',
+      err: 'nothing was written: no terminal for the question, use --yes\n',
     })
     const no = await at.sluice(['clients', 'delete', 'gone'], { typed: 'n\n' })
     expect([no.code, no.err]).toEqual([

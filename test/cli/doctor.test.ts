@@ -76,7 +76,7 @@ describe('the doctor', () => {
     expect([code, out]).toEqual([
       0,
       expect.stringContaining(
-        'warning clients: settings.identity has no api-key, so 1 API key of acme identify nobody: requests with them are anonymous\n',
+        'warning clients: settings.identity has no api-key, so 1 API key of acme identify no client: requests with them are anonymous\n',
       ),
     ])
     await at.put({ pk: 'policy-set', sk: 'settings', identity: ['api-key'] })

@@ -156,7 +156,7 @@ describe('sluice history', () => {
       entries: expect.arrayContaining([{ forgotten: true }]),
     })
     expect(JSON.stringify(changes)).toContain('198.51.100.2')
-    expect((await done('history')).out).toContain('an item about a person who was forgotten')
+    expect((await done('history')).out).toContain('an item about an erased person')
   })
 
   it('leaves out what is no record', async () => {
@@ -175,7 +175,7 @@ describe('sluice tiers rollback', () => {
     const before = await tiers()
     await apply({ free: limit(30), new: limit(1) }, '--prune')
     const change = await changeOf()
-    expect((await run('tiers', 'rollback', change)).err).toContain('there is no terminal to ask on, use --yes')
+    expect((await run('tiers', 'rollback', change)).err).toContain('no terminal for the question, use --yes')
     const { out } = await done('tiers', 'rollback', change, '--yes')
     expect(out).toContain('undone: 1 added, 1 changed, 1 removed')
     expect(await tiers()).toEqual(before)
@@ -257,6 +257,6 @@ describe('sluice tiers rollback', () => {
     await done('off')
     const { out, err: note } = await done('tiers', 'rollback', await changeOf(), '--yes')
     expect(out).toContain('no changes')
-    expect(note).toContain('not undone, since these are no tiers: switch')
+    expect(note).toContain('not undone, because they are not tiers: switch')
   })
 })

@@ -219,7 +219,7 @@ test('a client that somebody makes at the same moment is not overwritten', async
   expect([code, err]).toEqual([
     1,
     expect.stringContaining(
-      'written: 4 of 5 clients\nleft as they are, because somebody changed them just now: acme\n',
+      'written: 4 of 5 clients\nleft as they are, because they were changed at the same moment: acme\n',
     ),
   ])
   expect(await clients()).toContainEqual(['theirs', 'pro', keyOf('acme'), undefined])

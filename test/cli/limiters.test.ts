@@ -133,7 +133,7 @@ describe('the limiter that a command means', () => {
     const env = { SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:8000' }
     const { code, err } = await list(['--limiter', 'Limiter'], env)
     expect(code).toBe(1)
-    expect(err).toContain('--limiter asks CloudFormation, which does not answer at http://127.0.0.1:8000')
+    expect(err).toContain('--limiter needs CloudFormation, which does not answer at http://127.0.0.1:8000')
     expect(err).toContain('unset SLUICE_DYNAMODB_ENDPOINT')
     expect((await list(['--region', 'eu-west-1'], env)).err).toContain(
       'tables at http://127.0.0.1:8000, by SLUICE_DYNAMODB_ENDPOINT',

@@ -275,7 +275,7 @@ describe('output with --json', () => {
       expect(refused).toEqual({
         code: 1,
         out: '',
-        err: 'nothing was written: there is no terminal to ask on, use --yes\n',
+        err: 'nothing was written: no terminal for the question, use --yes\n',
       })
       const plan = {
         added: ['tier#anonymous'],

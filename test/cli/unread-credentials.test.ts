@@ -20,7 +20,7 @@ afterAll(async () => {
 })
 
 const WARNING =
-  'warning: settings.identity has no api-key, so 6 API keys of a, b, c, d, e, … identify nobody: requests with them are anonymous\n'
+  'warning: settings.identity has no api-key, so 6 API keys of a, b, c, d, e, … identify no client: requests with them are anonymous\n'
 
 describe('settings.identity without api-key', () => {
   it('is warned of by diff and apply, while clients have API keys', async () => {

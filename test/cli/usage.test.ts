@@ -197,11 +197,11 @@ describe('usage', () => {
     ],
     [
       ['refund', 'acme', '1', '--route', 'GET /serch'],
-      'no route is configured for "GET /serch": did you mean "GET /search"?; for requests that no route is configured for, leave --route out\n',
+      'no route is configured for "GET /serch": did you mean "GET /search"?; for requests without a configured route, omit --route\n',
     ],
     [
       ['peek', 'acme', '--route', 'GET /nope'],
-      'no route is configured for "GET /nope": known are GET /search, POST /batch; for requests that no route is configured for, leave --route out\n',
+      'no route is configured for "GET /nope": known are GET /search, POST /batch; for requests without a configured route, omit --route\n',
     ],
     [
       ['usage', 'acme', '--tier', 'gold'],
@@ -328,7 +328,7 @@ describe('peek', () => {
 })
 
 describe('peek, for what decides beside the limits of the caller', () => {
-  const NOT_KNOWN = 'because these values are not known of the request'
+  const NOT_KNOWN = 'because these values of the request are unknown'
   const put = (sk: string, fields: object) => at.put({ pk: 'policy-set', sk, ...fields })
   const everybodys = { name: 'all', limit: 1000, window: '1s' }
   afterAll(() => put('global', { policies: [everybodys] }))

@@ -102,7 +102,7 @@ describe('whois', () => {
     expect([unknown.code, unknown.out]).toEqual([1, ''])
     expect(unknown.err).toBe(
       `${hash} cannot be resolved: addresses are in no table, only their hashes; none was tried; ` +
-        'try those that you suspect with sluice whois HASH --address 203.0.113.0/24; under the only secret\n',
+        'try suspected addresses with sluice whois HASH --address 203.0.113.0/24; under the only secret\n',
     )
     expect((await whois(hash, '--address', '203.0.113.0/24')).err).toContain('tried: 256 addresses')
     expect(await at.json(['whois', hash, '--address', '198.51.64.0/20'], now)).toEqual({
@@ -121,7 +121,7 @@ describe('whois', () => {
 
   it.each([
     ['client', 'no client record has an id with this hash'],
-    ['user', 'users of tokens are in no table'],
+    ['user', 'users of tokens are stored as hashes only'],
     ['header', 'values of headers are in no table'],
     ['order', 'subjects of the kind "order" are a program’s own'],
   ])('says why a hash of the kind %s is not known', async (scope, why) => {

@@ -53,7 +53,7 @@ describe('changes of the policy set', () => {
       CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }],
     })
     const { done, error } = await write(changes, () => cancelled)
-    expect([done, error]).toEqual([[], new UserError('nothing was written: somebody edited tier anonymous just now')])
+    expect([done, error]).toEqual([[], new UserError('nothing was written: another writer edited tier anonymous at the same moment')])
   })
 
   it('are written one by one without transactions, the anonymous tier first', async () => {
@@ -69,7 +69,7 @@ describe('changes of the policy set', () => {
       ServiceError,
       'the service failed: InternalServerError!',
     ],
-    ['an edit by somebody', named('ConditionalCheckFailedException'), UserError, 'somebody edited tier b just now'],
+    ['an edit by somebody', named('ConditionalCheckFailedException'), UserError, 'another writer edited tier b at the same moment'],
   ])('that %s interrupts report what was written', async (_, fault, kind, why) => {
     const { done, error } = await write(
       changes,

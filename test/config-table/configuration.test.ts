@@ -532,7 +532,7 @@ describe('settings, global policies and blocks', () => {
   it('are reported when their default tier does not exist', async () => {
     await readNow(tierItem('anonymous', 20), settings({ defaultTier: 'fre' }))
     expect(log.entries[0]!.details.issues).toEqual([
-      'defaultTier must be the name of a tier, got "fre", which is none (settings)',
+      'defaultTier must be the name of a tier, got "fre", but there is no such tier (settings)',
     ])
   })
 })

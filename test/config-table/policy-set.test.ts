@@ -101,7 +101,7 @@ describe('a route’s policies for some tiers', () => {
 
   it('must name tiers that exist', () => {
     expect(issuesIn(route(search(['fre'])))).toEqual([
-      'tiers must be names of tiers, got "fre", which is none (tiers.yaml, route "GET /search", policy "search")',
+      'tiers must be names of tiers, got "fre", but there is no such tier (tiers.yaml, route "GET /search", policy "search")',
     ])
     expect(issuesIn(route(search([])))).toEqual([
       'tiers must be a list of names of tiers, got a list (tiers.yaml, route "GET /search", policy "search")',
@@ -211,7 +211,7 @@ describe('settings', () => {
   it('must name a default tier that exists', () => {
     expect(setOf({ settings: { defaultTier: 'anonymous' } }).settings.defaultTier).toBe('anonymous')
     expect(issuesIn({ settings: { defaultTier: 'free' } })).toEqual([
-      'defaultTier must be the name of a tier, got "free", which is none (tiers.yaml, settings)',
+      'defaultTier must be the name of a tier, got "free", but there is no such tier (tiers.yaml, settings)',
     ])
   })
 

@@ -21,14 +21,28 @@ function tableOf({ title, columns, rows }: Matrix): string {
     `### ${title}\n`,
     line(['fault', 'step', ...columns]),
     `|${'---|'.repeat(columns.length + 2)}`,
-    ...rows.map(({ fault, step, outcomes }) =>
-      line([
+    ...merged(
+      rows.map(({ fault, step, outcomes }) => ({
         fault,
-        step,
-        ...outcomes.map(({ verdict, problems }) => (problems.length === 0 ? verdict : `**${verdict}, and wrong**`)),
-      ]),
-    ),
+        rest: line([
+          step,
+          ...outcomes.map(({ verdict, problems }) => (problems.length === 0 ? verdict : `**${verdict}, and wrong**`)),
+        ]),
+      })),
+    ).map(({ faults, rest }) => `| ${faults.join('<br>')} ${rest}`),
   ].join('\n')
+}
+
+interface Line {
+  readonly fault: string
+  readonly rest: string
+}
+
+/** Faults whose results are the same are one line, where the first of them stood. */
+function merged(lines: readonly Line[]): { readonly faults: readonly string[]; readonly rest: string }[] {
+  const faults = new Map<string, string[]>()
+  for (const { fault, rest } of lines) faults.set(rest, [...(faults.get(rest) ?? []), fault])
+  return [...faults].map(([rest, same]) => ({ faults: same, rest }))
 }
 
 /** The tables that are in the page. */

@@ -329,7 +329,7 @@ describe('the deletion guard, asked by CloudFormation', () => {
       expect(await ask('Delete', 'true', 'Guard-seed', BY_ROLE)).toMatchObject({
         Status: 'FAILED',
         Reason: expect.stringMatching(
-          /^nobody knows whether the limiter is in use: not today.*deletionProtection: false/,
+          /^cannot check whether the limiter is in use: not today.*deletionProtection: false/,
         ),
       })
       expect((await ask('Delete', 'false', 'Guard-seed', BY_ROLE)).Status).toBe('SUCCESS')

@@ -28,7 +28,9 @@ describe('a clock', () => {
       })
       for (const call of [limiter.take('s'), limiter.peek('s'), limiter.refund('s')])
         await expect(call).rejects.toThrow(ClockError)
-      await expect(limiter.take('s')).rejects.toThrow(/clock must tell epoch milliseconds from 0 to 4503599627370, got/)
+      await expect(limiter.take('s')).rejects.toThrow(
+        /clock must return epoch milliseconds from 0 to 4503599627370, got/,
+      )
       await expect(limiter.take('s')).rejects.toMatchObject({ code: 'invalid_clock' })
       expect(store.calls).toBe(0)
     },

@@ -29,7 +29,7 @@ describe('options of a limiter', () => {
     ['localShare', [0.001, 1], [0, 1.001, -1], 'a number above 0 and up to 1'],
     ['autoLease', [true, false], ['yes', 0], 'true or false'],
     ['clock', [Date.now], [5], 'a function that returns epoch milliseconds'],
-    ['onEvent', [console.log], ['tell'], 'a function that is told LimiterEvents'],
+    ['onEvent', [console.log], ['tell'], 'a function that receives LimiterEvents'],
     ['onStoreError', ['local', 'allow', 'deny', 'throw'], ['open', ''], 'one of local, allow, deny, throw'],
   ] as const)('are checked when the limiter is made: %s', (name, right, wrong, wanted) => {
     for (const value of right) expect(withStore({ [name]: value })).toEqual([])

@@ -358,7 +358,7 @@ describe('a reset', () => {
     const store = await charged()
     store.plan.push({ lost: true, between: ({ charge }) => charge(7, THEIRS) })
     expect(await reasonOf(store.reset())).toBe(
-      'in-doubt: the answer to a reset was lost, and others have written since: the quotas may not have been whole',
+      'in-doubt: the answer to a reset was lost, and others have written since: the quotas may not have been full',
     )
     expect(await store.used()).toEqual([7])
   })

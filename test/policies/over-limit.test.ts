@@ -6,7 +6,8 @@ const HERE = '(policy "per-minute")'
 const QUEUE = { algorithm: 'leaky-bucket', mode: 'queue' }
 const METERED = { algorithm: 'fixed-window', overage: 'allow' }
 const DELAY = { action: 'delay' }
-const only = (field: string, action = 'deny') => `${field} does not go with action "${action}", which lets nobody wait`
+const only = (field: string, action = 'deny') =>
+  `${field} does not go with action "${action}", which never delays a request`
 
 describe('the fields for requests over the limit', () => {
   it.each<[Record<string, unknown>, string]>([

@@ -36,7 +36,7 @@ export function messageReader(toRequest: ToRequest): FromMessage {
   return (message, time) => {
     if (!message.startsWith('{')) return readClf(message)
     const read = objects.read(message)
-    if (typeof read === 'string') return read === NO_JSON ? 'its message is no JSON' : read
+    if (typeof read === 'string') return read === NO_JSON ? 'its message is not valid JSON' : read
     const stamp = typeof time === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/.test(time) ? `${time}Z` : time
     return toRequest(read.value, stamp, read.names)
   }
@@ -48,7 +48,7 @@ interface Line {
   readonly value: Value
 }
 
-const NO_JSON = 'it is no JSON'
+const NO_JSON = 'it is not valid JSON'
 
 /** Reads JSON objects of which most are alike. */
 class Objects {
@@ -64,7 +64,7 @@ class Objects {
       return NO_JSON
     }
     const row = Array.isArray(given) ? rowOf(given) : given
-    if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no JSON object'
+    if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is not a JSON object'
     const fields = row as Fields
     const names = Object.keys(fields)
     const twice = nameTwice(text, names)

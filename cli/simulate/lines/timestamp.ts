@@ -24,7 +24,7 @@ const NUMBER = /^\d{9,20}(?:\.\d{1,9})?$/
  */
 function parseTimestamp(given: unknown, zone?: number): Timestamp | string {
   if (typeof given === 'number') return ofNumber(given)
-  if (typeof given !== 'string') return 'its time is no text and no number'
+  if (typeof given !== 'string') return 'its time is neither a string nor a number'
   const text = given.trim()
   if (NUMBER.test(text)) return ofNumber(Number(text), text)
   return ofClf(text) ?? ofIso(text, zone) ?? `its time ${JSON.stringify(text.slice(0, 40))} is not one that is read`

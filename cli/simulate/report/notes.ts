@@ -74,7 +74,7 @@ export function cannotKnow({ sides }: Simulation, instances: number): string[] {
   )
   for (const value of values)
     sentences.push(
-      `by ${value}: a log has it only where --map ${value}=<name> says so; else those requests count by address`,
+      `by ${value}: a log has it only with --map ${value}=<name>; otherwise these requests count by address`,
     )
   if (policies.settings.identity.some((one) => one.source === 'ip' && (one.trustedHops > 0 || one.viewerAddress)))
     sentences.push('the settings take addresses from a header: a log has the address of the nearest proxy instead')

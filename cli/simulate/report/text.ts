@@ -163,7 +163,7 @@ export const tierText = (tier: string | null): string => tier ?? '(all)'
 
 function printSuggestions({ suggestions }: Summary, print: Printer): void {
   if (!suggestions) return
-  print.line('The lowest limits that at most 0.1 % of those whom they count would have met:')
+  print.line('The lowest limits that at most 0.1 % of callers would have reached:')
   print.table(
     ['tier', 'policy', 'limit', 'suggested', 'would meet it'],
     suggestions.map(({ tier, policy, limit, suggested, met, subjects }) => [

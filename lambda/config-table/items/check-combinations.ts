@@ -134,7 +134,7 @@ function checkTierNames(
 ): void {
   for (const { name, tiers = [] } of policies) {
     for (const tier of tiers.filter((one) => !names.includes(one))) {
-      report(issues, 'unknown_tier', `tiers must be names of tiers, got ${printed(tier)}, which is none`, [
+      report(issues, 'unknown_tier', `tiers must be names of tiers, got ${printed(tier)}, but there is no such tier`, [
         ...place,
         `policy "${name}"`,
       ])

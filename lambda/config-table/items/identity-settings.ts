@@ -63,7 +63,7 @@ const trusted = {
   lookup: boolean,
   trusted: {
     schema: v.custom<true>((value) => value === true),
-    wanted: 'true, to say that something in front of the API sets it: whoever can set it by himself is whoever he says',
+    wanted: 'true, to confirm that a system in front of the API sets it: callers who can set it can claim any identity',
   },
 } as const
 const parameter = {

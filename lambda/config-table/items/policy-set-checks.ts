@@ -27,7 +27,7 @@ export function checkDefaultTier(
     report(
       issues,
       'unknown_tier',
-      `defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`,
+      `defaultTier must be the name of a tier, got ${printed(defaultTier)}, but there is no such tier`,
       [...place, 'settings'],
     )
 }

@@ -37,7 +37,7 @@ const notSettled = ({ consistency, counter, written: { action } }: Counting): st
   counter.isEndedByOthers
     ? 'algorithm "concurrency", which counts requests that run, whatever they cost'
     : consistency !== 'strict'
-      ? `consistency "${consistency}", for no item says who has the units`
+      ? `consistency "${consistency}": no item records which instance has the units`
       : action === 'delay'
         ? 'action "delay", which charges a request when it is its turn'
         : undefined

@@ -121,6 +121,6 @@ describe('lines alike', () => {
     const warmed = warm(LINE)
     const text = JSON.stringify({ ...LINE, path: 'x'.repeat(250_000) })
     expect(warmed(text)).toEqual(reader()(text))
-    expect(warmed(text.slice(0, -30))).toBe('it is no JSON')
+    expect(warmed(text.slice(0, -30))).toBe('it is not valid JSON')
   })
 })

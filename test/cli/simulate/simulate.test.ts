@@ -135,7 +135,7 @@ const forged = (path: string) =>
 describe('what cannot be read', () => {
   const good = requests(2)
   it.each([
-    ['no JSON', 'nonsense {', 'it is no JSON'],
+    ['no JSON', 'nonsense {', 'it is not valid JSON'],
     ['a name twice', `{"time":${T},"client":"a","client":"b"}`, 'it has "client" twice'],
     ['a name twice, with a space', `{"time":${T},"client" :"a","client":"b"}`, 'it has "client" twice'],
     ['a name twice, once escaped', `{"time":${T},"client":"a","path":"","\\u0063lient":"b"}`, 'it has "client" twice'],
@@ -294,7 +294,7 @@ it('suggests one limit for what counts callers of all tiers together', async () 
   ])
   const { out } = await log(content, ...args.slice(0, -1))
   expect(out).toMatch(
-    /limits that at most 0\.1 % of those whom they count[^\n]*\n.*suggested.*\n\(all\) +all +5 +8 +0 of 1\n/,
+    /limits that at most 0\.1 % of callers[^\n]*\n.*suggested.*\n\(all\) +all +5 +8 +0 of 1\n/,
   )
 })
 

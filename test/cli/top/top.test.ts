@@ -202,7 +202,7 @@ describe('what cannot be', () => {
     [['--by', 'client,key'], /It must be of client, tier, policy, reason, route, api, with commas between\./],
     [['--limit', '0'], /It must be a whole number from 1 to 10000\./],
     [['--sort', 'name'], /Allowed choices are denials, recent\./],
-    [[], /^nothing says where denials of the limiter at http\S+ are told: name the local gateway with --gateway/],
+    [[], /^the source of denials of the limiter at http\S+ is unknown: name the local gateway with --gateway/],
   ])('%j is refused', async (args, err) => {
     const { code, out, err: said } = await at.sluice(['top', ...args])
     expect([out, said]).toEqual(['', expect.stringMatching(err)])
