@@ -68,7 +68,7 @@ function check({ conflicts, issues }: ApplyPlan, options: Options): void {
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
-      `nothing was written: ${titlesOf(conflicts)} were edited after the export: export again and merge, or overwrite with --force`,
+      `nothing was written, because of edits after the export (${titlesOf(conflicts)}): export again and merge, or overwrite with --force`,
     )
   }
 }

@@ -42,7 +42,7 @@ describe('sluice init', () => {
     expect(await init(['--callers', 'address'])).toEqual({
       code: 1,
       out: '',
-      err: 'nothing was written: there is no terminal to ask on, say --for cdk|http-api|library, --limit NUMBER\n',
+      err: 'nothing was written: no terminal for questions, set --for cdk|http-api|library, --limit NUMBER\n',
     })
     expect(existsSync(FILE)).toBe(false)
   })

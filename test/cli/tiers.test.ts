@@ -199,7 +199,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     const refused = await apply(path, '--yes')
     expect([refused.code, refused.err]).toEqual([
       1,
-      expect.stringContaining('nothing was written: somebody edited tier pro after the export'),
+      expect.stringContaining('nothing was written, because of edits after the export (tier pro)'),
     ])
     expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 650 }] })
     expect((await apply(path, '--yes', '--force')).code).toBe(0)

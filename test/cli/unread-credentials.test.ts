@@ -32,7 +32,7 @@ describe('settings.identity without api-key', () => {
   })
 
   it('is warned of by validate, which knows no clients', async () => {
-    const said = 'warning: settings.identity has no api-key: API keys that clients create makes identify nobody'
+    const said = 'warning: settings.identity has no api-key: API keys made by clients create identify no client'
     const { code, out, err } = await sluice(['tiers', 'validate', file])
     expect([code, out, err]).toEqual([0, `${file} is valid: 1 tier, 0 routes\n`, expect.stringContaining(said)])
     write('settings: { identity: [api-key, ip] }')

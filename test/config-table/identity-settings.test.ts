@@ -98,7 +98,7 @@ describe('the sources of identity', () => {
     [['header'], /^name is missing, /],
     [
       [{ source: 'header', name: 'x-user' }],
-      /^trusted is missing, it must be true, to say that something in front of the API sets it: whoever can set it by himself/,
+      /^trusted is missing, it must be true, to confirm that a system in front of the API sets it: callers who can set it/,
     ],
     [[{ source: 'header', name: 'x-user', trusted: false }], /^trusted must be true, .* got false/],
     [[{ source: 'header', name: 'x user', trusted: true }], /^name must be the name of a header, got "x user"/],

@@ -27,7 +27,7 @@ describe('the command line on AWS’s own DynamoDB Local', () => {
     const refused = await at.sluice(['tiers', 'apply', file, '--yes'])
     expect([refused.code, refused.err]).toEqual([
       1,
-      expect.stringContaining('somebody edited tier free after the export'),
+      expect.stringContaining('because of edits after the export (tier free)'),
     ])
     expect((await at.sluice(['tiers', 'apply', file, '--yes', '--force'])).code).toBe(0)
     expect((await at.sluice(['tiers', 'apply', file, '--yes'])).out).toBe('no changes\n')
