@@ -11,10 +11,20 @@ export function withFindings(document: string, sweeps: readonly Sweep[]): string
   return `${document.slice(0, begin + BEGIN.length)}\n\n${findingsText(sweeps)}\n${document.slice(end)}`
 }
 
-/** All tables, as Markdown. */
+/** What was found, as Markdown. */
 export function findingsText(sweeps: readonly Sweep[]): string {
-  return [breaksTable(sweeps), growthTable(sweeps), ...sweeps.map(sweepTable)].join('\n')
+  return [breaksTable(sweeps), growthTable(sweeps)].join('\n')
 }
+
+/** What each configuration did at each rate, as Markdown. */
+export function ratesText(sweeps: readonly Sweep[]): string {
+  return [RATES_INTRO, ...sweeps.map(sweepTable)].join('\n')
+}
+
+const RATES_INTRO = `# Each configuration at each rate
+
+\`npm run bench:scale -- --write\` writes this page. What was measured, and what follows: [scale](../../docs/scale.md).
+`
 
 const number = (value: number): string => Math.round(value).toLocaleString('en')
 

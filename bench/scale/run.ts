@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { StartError } from '../../local/start-error'
 import { formatMarkdown } from '../../tools/format-markdown'
-import { findingsText, withFindings } from './document'
+import { findingsText, ratesText, withFindings } from './document'
 import { RATES, type Sweep } from './findings'
 import { simulateSecond } from './fleet'
 import { plotOf } from './plot'
@@ -17,7 +17,7 @@ const HELP = `Simulates fleets of function instances on DynamoDB's published lim
 
   --only <id>,<id>     ${SCENARIOS.map(({ id }) => id).join(', ')} (default: all)
   --up-to <rps>        highest rate; --up-to 20000 takes seconds, all rates a quarter of an hour (default: 1000000)
-  --write              writes docs/scale.md and docs/scale.svg; else tables are printed
+  --write              writes docs/scale.md, docs/scale.svg and bench/scale/rates.md; else tables are printed
   --help               this text
 
 Each run gives the same figures.
@@ -28,9 +28,10 @@ async function main(): Promise<void> {
   if (help) return void process.stdout.write(HELP)
   const sweeps: Sweep[] = []
   for (const scenario of scenarios) sweeps.push(await sweep(scenario, upTo))
-  if (!write) return console.log(findingsText(sweeps))
+  if (!write) return console.log(`${findingsText(sweeps)}\n${ratesText(sweeps)}`)
   const file = join(DOCS, 'scale.md')
   writeFileSync(file, formatMarkdown(withFindings(readFileSync(file, 'utf8'), sweeps)))
+  writeFileSync(join(__dirname, 'rates.md'), formatMarkdown(ratesText(sweeps)))
   writeFileSync(join(DOCS, 'scale.svg'), plotOf(sweeps))
 }
 

@@ -4,16 +4,16 @@ import { sweepRows } from '../../bench/scale/document'
 import { simulateSecond } from '../../bench/scale/fleet'
 import { SCENARIOS } from '../../bench/scale/scenarios'
 
-const DOCS = join(__dirname, '..', '..', 'docs')
+const RATES = join(__dirname, '..', '..', 'bench', 'scale', 'rates.md')
 
 describe('npm run bench:scale', () => {
   /** Figures of the document are those of the present code: a run at 1,000 requests a second is made again. */
   test.each(SCENARIOS.map((scenario) => [scenario.id, scenario] as const))(
-    '%s: docs/scale.md has what it gives',
+    '%s: bench/scale/rates.md has what it gives',
     async (_, scenario) => {
       const points = [{ rps: 1000, second: await simulateSecond(scenario, 1000) }]
       const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
-      const document = readFileSync(join(DOCS, 'scale.md'), 'utf8')
+      const document = readFileSync(RATES, 'utf8')
       const section = document.slice(document.indexOf(`(\`${scenario.id}\`)`))
       const documented = /^\| 1,000 +\|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
       const numbers = (cells: readonly string[]) =>
