@@ -1,11 +1,5 @@
 const SWC = ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }]
 
-// The SDK reminds every process of its plans for old Node versions; once is enough.
-process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
-
-// A tenth of a second for each stack that a test makes; `npm run synth` has the template validated.
-process.env.CDK_VALIDATION ??= 'false'
-
 /**
  * Globals that every file gets as arguments: inside of a suite's context, looking up a global takes 200 ns, and a law
  * does so a million times. None that fake timers replace, and none that a package declares anew, such as Buffer.

@@ -7,6 +7,7 @@ module.exports = {
   testMatch: ['<rootDir>/test/slow/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
   setupFiles: [],
+  testEnvironmentOptions: { needsHome: true },
   testTimeout: 300_000,
   maxWorkers: 1,
 }

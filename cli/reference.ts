@@ -7,7 +7,7 @@ In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice
 
 **Where the tables are.** \`--table\` and \`--state-table\` name them, else \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`. With \`--endpoint\` (or
 \`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`sluice dev\`, which prints its engine's address. Where nothing says it and there is no AWS Region or no credentials, they are those of the local gateway
-that runs on port 3000. Else they are found in CloudFormation: the stack that has the
+that runs on port \`PORT\`, by default 3000. Else they are found in CloudFormation: the stack that has the
 outputs of a limiter, or the one that \`--stack\` names; where a local gateway runs as well, nothing is done and both are named. Region and credentials are AWS's usual ones: \`AWS_PROFILE\`, \`AWS_REGION\`,
 access keys, roles. On one's own machine made-up ones do, the same as with \`sluice dev\`.
 

@@ -52,7 +52,7 @@ async function list(session: Session, options: Options): Promise<void> {
   const items = all
     .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
     .filter(({ tier }) => options.tier === undefined || tier === options.tier)
-    .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
+    .sort((a, b) => String(a.id).localeCompare(String(b.id), 'en') || (a.pk < b.pk ? -1 : 1))
   if (options.json)
     return print.json(
       items.map(({ pk, sk: _sk, ...fields }) => ({

@@ -3,8 +3,7 @@ import type { DevOptions } from '../../local/options'
 import { wholeNumber } from '../arguments'
 import { type AddCommand, describeCommand } from '../command'
 import { UserError } from '../exit'
-
-const PORT = 3000
+import { usualPort } from '../tables/local-gateway'
 
 interface Options extends Omit<DevOptions, 'port' | 'endpoint'> {
   readonly port?: number
@@ -63,7 +62,7 @@ export const addDev: AddCommand = (group, session) => {
         runDev(
           {
             ...options,
-            port: options.port ?? portOf(io.env.PORT),
+            port: options.port ?? portOf(usualPort(io.env)),
             ...(io.env.SLUICE_DYNAMODB_ENDPOINT && { endpoint: io.env.SLUICE_DYNAMODB_ENDPOINT }),
           },
           { env: io.env, line: (text) => print.line(text), note: (text) => print.notes(text.split('\n')), stop },
@@ -90,8 +89,7 @@ function hostNames(text: string, before: readonly string[] = []): readonly strin
 const MOST_PORT = 65_535
 const port = wholeNumber(0, MOST_PORT)
 
-function portOf(text: string | undefined): number {
-  if (!text) return PORT
+function portOf(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= MOST_PORT) return Number(text)
   throw new UserError(`PORT must be a whole number from 0 to ${MOST_PORT}, got "${text}"`)
 }

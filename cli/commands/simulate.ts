@@ -162,7 +162,8 @@ async function gatewayOf({ gateway, endpoint }: Options, session: Session): Prom
     if (!endpoint) session.gateway = await runningGateway(address)
     return address
   }
-  const running = session.gateway ?? (endpoint && isLoopback(endpoint) ? await gatewayOfEngine(endpoint) : undefined)
+  const running =
+    session.gateway ?? (endpoint && isLoopback(endpoint) ? await gatewayOfEngine(endpoint, session.io.env) : undefined)
   if (running) return running.address
   throw new UserError(
     'nothing says which requests to replay: --log names an access log, --gateway a local gateway, --pattern makes requests up',

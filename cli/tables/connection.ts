@@ -11,7 +11,7 @@ import { type RecordedRun, trailOf, unnamedRun } from './author'
 import { ConfigTable } from './config-table'
 import { chooseLimiter, type Limiter, limitersIn, NoLimiterError } from './limiters'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
-import { type LocalGateway, runningGateway } from './local-gateway'
+import { type LocalGateway, usualGateway } from './local-gateway'
 import { onlyDynamoDb } from './only-dynamodb'
 import { onWritten } from './write-targets'
 
@@ -148,7 +148,7 @@ export class Connection {
       const all = stacks.flatMap(limitersIn).filter(({ tables }) => tables !== undefined)
       const region = await this.region()
       const isNamed = stack !== undefined || limiter !== undefined
-      const gateway = isNamed ? undefined : await runningGateway()
+      const gateway = isNamed ? undefined : await usualGateway(this.env)
       if (gateway) throw new UserError(besideGateway(gateway, all, region))
       if (all.length === 0) throw noLimiter(stack, region)
       const found = chooseLimiter(all, limiter, stack === undefined ? region : `stack ${stack}`)

@@ -5,8 +5,8 @@ import { UserError } from '../exit'
 import type { Io } from '../terminal/io'
 import { isLoopback } from './local-engine'
 
-/** Where `sluice dev` serves the local gateway, if nothing else is said. */
-const ADDRESS = 'http://localhost:3000'
+/** The port at which `sluice dev` listens, and at which it is looked for, if no option says another. */
+export const usualPort = (env: Io['env']): string => env.PORT || '3000'
 
 /** A gateway on this machine answers at once. */
 const TIMEOUT_MS = 300
@@ -31,8 +31,13 @@ export interface LocalGateway {
   readonly dynamodb: string
 }
 
-/** The local gateway that runs at an address, by default on the usual port; undefined where there is none. */
-export async function runningGateway(address = ADDRESS): Promise<LocalGateway | undefined> {
+/** The local gateway that runs on the usual port; undefined where there is none. */
+export const usualGateway = (env: Io['env']): Promise<LocalGateway | undefined> => gatewayOnPort(usualPort(env))
+
+const gatewayOnPort = (port: string | number) => runningGateway(`http://localhost:${port}`)
+
+/** The local gateway that runs at an address; undefined where there is none. */
+export async function runningGateway(address: string): Promise<LocalGateway | undefined> {
   try {
     const answer = await fetch(`${address}/_local/gateway`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const { dynamodb } = (await answer.json()) as { readonly dynamodb?: unknown }
@@ -54,10 +59,10 @@ export function gatewayAddress(text: string): string {
 }
 
 /** The local gateway whose own DynamoDB this is; undefined where none says so. */
-export async function gatewayOfEngine(endpoint: string): Promise<LocalGateway | undefined> {
+export async function gatewayOfEngine(endpoint: string, env: Io['env']): Promise<LocalGateway | undefined> {
   const { host, port } = new URL(endpoint)
-  for (const address of [undefined, ...gatewayPortsOf(Number(port)).map((own) => `http://localhost:${own}`)]) {
-    const running = await runningGateway(address)
+  for (const own of [usualPort(env), ...gatewayPortsOf(Number(port))]) {
+    const running = await gatewayOnPort(own)
     if (running && new URL(running.dynamodb).host === host) return running
   }
   return undefined
@@ -71,7 +76,7 @@ export async function meantGateway(where: Where, env: Io['env']): Promise<LocalG
   const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup } = where
   const said = [endpoint, region, table, stateTable, stack, limiter, named, logGroup, env.SLUICE_DYNAMODB_ENDPOINT]
   if ([...said, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
-  const gateway = await runningGateway()
+  const gateway = await usualGateway(env)
   return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway
 }
 

@@ -6,6 +6,7 @@ import { UserError } from '../exit'
 import type { Connection, TableOptions } from '../tables/connection'
 import { isLoopback } from '../tables/local-engine'
 import { gatewayAddress, gatewayOfEngine, runningGateway } from '../tables/local-gateway'
+import type { Io } from '../terminal/io'
 import { GatewaySource } from './gateway-source'
 import { LogSource } from './log-source'
 import type { Source } from './source'
@@ -41,12 +42,12 @@ export async function findSource(session: Session, options: SourceOptions): Prom
   const connection = session.connect(options)
   if (logGroup !== undefined) return { source: logOf(session, connection, logGroup), connection }
   if (connection.endpoint !== undefined && isLoopback(connection.endpoint) && !options.stack && !options.limiter)
-    return { source: await gatewayOf(connection.endpoint), connection }
+    return { source: await gatewayOf(connection.endpoint, session.io.env), connection }
   return { source: logOf(session, connection, await logGroupOf(session, connection)), connection }
 }
 
-async function gatewayOf(endpoint: string): Promise<Source> {
-  const running = await gatewayOfEngine(endpoint)
+async function gatewayOf(endpoint: string, env: Io['env']): Promise<Source> {
+  const running = await gatewayOfEngine(endpoint, env)
   if (running) return new GatewaySource(running.address)
   throw new UserError(
     `the source of denials of the limiter at ${endpoint} is unknown: name the local gateway with --gateway http://localhost:PORT, or its log with --log-group`,

@@ -55,7 +55,7 @@ export async function lookAt(
                 of: subject.name,
                 bytes: Object.entries(raw).reduce((sum, [field, text]) => sum + field.length + text.length, 0),
                 attributes: Object.entries(raw)
-                  .sort(([a], [b]) => (a === 'pk' ? -1 : b === 'pk' ? 1 : a.localeCompare(b)))
+                  .sort(([a], [b]) => (a === 'pk' ? -1 : b === 'pk' ? 1 : a.localeCompare(b, 'en')))
                   .map(([field, value]) => ({ name: field, value, meaning: meaningOf(field, prefixes) })),
               },
             ],

@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { DynamoDbStore } from '../../limiter'
 import { type AwsCredentials, Credentials } from '../../limiter/aws/credentials'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
-import { withoutAwsEnvironment } from './environment'
+import { withOwnVariables } from './environment'
 import { ok, type Received, RecordingServer, type Respond, reply } from './server'
 
 const T = Date.UTC(2026, 10, 24)
@@ -14,7 +14,7 @@ const KEYS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI' }
 /** Lets what is under way in the background come to its end. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-withoutAwsEnvironment()
+withOwnVariables()
 
 describe('credentials', () => {
   it('are those of the environment: of a Lambda function, and of anybody who exports them', async () => {

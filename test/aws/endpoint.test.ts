@@ -5,7 +5,7 @@ import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { domainOf, endpointOf } from '../../limiter/aws/endpoint'
 import { ConfigError } from '../../limiter/errors'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
-import { withoutAwsEnvironment } from './environment'
+import { withOwnVariables } from './environment'
 import { ok, RecordingServer } from './server'
 
 interface Partition {
@@ -31,7 +31,7 @@ function partitions(): readonly Partition[] {
   return JSON.parse(file.slice(file.indexOf('{'), file.lastIndexOf('}') + 1)).partitions
 }
 
-withoutAwsEnvironment()
+withOwnVariables()
 
 describe("a Region's endpoint", () => {
   it('is tested for all partitions of AWS', () => {

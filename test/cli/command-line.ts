@@ -29,8 +29,11 @@ export interface Situation {
   readonly run?: typeof run
 }
 
-/** No test asks AWS whose credentials it has: a port that `fetch` refuses to connect to. */
-const NO_STS = { AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9' }
+/**
+ * No test asks AWS whose credentials it has, nor a local gateway that somebody else runs: `fetch` refuses to connect to
+ * this port.
+ */
+export const NOBODY = { AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9', PORT: '9' }
 
 /** Runs a command line in this process. */
 export async function sluice(args: readonly string[], situation: Situation = {}): Promise<Said> {
@@ -54,7 +57,7 @@ export async function sluice(args: readonly string[], situation: Situation = {})
         situation.onErr?.(text)
       },
     },
-    env: { ...NO_STS, ...situation.env },
+    env: { ...NOBODY, ...situation.env },
     clock: () => now ?? Date.now(),
     interrupts: situation.interrupts ?? new Interrupts(),
   }

@@ -6,7 +6,7 @@ import { RateLimiter } from '../../lib/index'
 import { failure } from '../attach/fake-service'
 import { sluice } from './command-line'
 
-const ENV = { AWS_REGION: 'us-east-1' }
+const ENV = { AWS_REGION: 'us-east-1', PORT: '' }
 
 let stacks: Stack[]
 /** Names of the tables that were asked. */
@@ -159,12 +159,7 @@ describe('the limiter that a command means', () => {
   describe('where there is no AWS to ask', () => {
     const used = 'tables of the local gateway at http://localhost:3000\n'
     beforeEach(() => {
-      for (const name of [...Object.keys(CREDENTIALS), 'AWS_PROFILE']) delete process.env[name]
-      Object.assign(process.env, {
-        AWS_EC2_METADATA_DISABLED: 'true',
-        AWS_CONFIG_FILE: '/nowhere',
-        AWS_SHARED_CREDENTIALS_FILE: '/nowhere',
-      })
+      for (const name of Object.keys(CREDENTIALS)) delete process.env[name]
       gateway = async () => ({ dynamodb: 'http://127.0.0.1:13000' })
     })
 
@@ -174,6 +169,16 @@ describe('the limiter that a command means', () => {
       }
       expect(asked).toEqual(['sluice-config', 'sluice-config'])
       expect(CloudFormationClient.prototype.send).not.toHaveBeenCalled()
+    })
+
+    it('is looked for at PORT, where `sluice dev` listens as well', async () => {
+      for (const [PORT, address] of [
+        ['4000', 'http://localhost:4000'],
+        ['', 'http://localhost:3000'],
+      ] as const) {
+        expect((await list([], { PORT })).err).toContain(`tables of the local gateway at ${address}\n`)
+        expect(fetch).toHaveBeenLastCalledWith(`${address}/_local/gateway`, expect.anything())
+      }
     })
 
     it.each([

@@ -77,11 +77,10 @@ export async function terraform(
   command: string,
   ...args: string[]
 ): Promise<string> {
-  const { TF_CLI_CONFIG_FILE: _, ...inherited } = process.env
   const providers = command === 'init' ? [`-plugin-dir=${realpathSync(PLUGINS)}`, '-no-color'] : []
   const options = {
     cwd,
-    env: { ...inherited, ...env, CHECKPOINT_DISABLE: '1', TF_IN_AUTOMATION: '1' },
+    env: { ...process.env, ...env, CHECKPOINT_DISABLE: '1', TF_IN_AUTOMATION: '1' },
     maxBuffer: 2 ** 26,
   }
   try {

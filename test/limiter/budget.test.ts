@@ -67,7 +67,7 @@ describe('with any policies and any history', () => {
       fc.asyncProperty(anyPolicies, anyHistory, async (policies, history) => {
         await measured(policies, history)
       }),
-      { numRuns: Number(process.env.SLUICE_RUNS ?? runs(6, 40)) },
+      { numRuns: runs(6, 40) },
     ))
 
   const thirty = (more: object): PolicyInput[] =>

@@ -9,7 +9,7 @@ import {
   type PolicyInput,
   type StoreFailure,
 } from '../../limiter'
-import { withoutAwsEnvironment } from '../aws/environment'
+import { withOwnVariables } from '../aws/environment'
 
 const CREDENTIALS = { accessKeyId: 'a', secretAccessKey: 'b' }
 const MINUTE: PolicyInput = { name: 'minute', limit: 10, window: '1m' }
@@ -33,7 +33,7 @@ function limiterOf(config: DynamoDBClientConfig, options: Partial<LimiterOptions
 
 const withoutRegion = (options: Partial<LimiterOptions> = {}) => limiterOf({ credentials: CREDENTIALS }, options)
 
-withoutAwsEnvironment()
+withOwnVariables()
 
 describe('a client that can never call', () => {
   it.each(MODES)(

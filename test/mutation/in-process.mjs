@@ -56,8 +56,10 @@ class InProcessTestRunner {
 
   async init() {
     globalThis.__stryker__ = this.namespace
+    const ofTests = createRequire(path.join(this.root, 'test/'))
+    ofTests('./jest/variables.js').isolateVariables()
     process.env.MOST_EXAMPLES = String(MOST_EXAMPLES) // see test/runs.ts
-    const fc = createRequire(path.join(this.root, 'test/'))('./fast-check.js')
+    const fc = ofTests('./fast-check.js')
     fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MOST_EXAMPLES, endOnFailure: true })
     const timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
     const mocks = new ModuleMocker(globalThis)

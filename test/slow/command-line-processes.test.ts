@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
-import { type Deployment, deploy, type Said, TIERS } from '../cli/command-line'
+import { type Deployment, deploy, NOBODY, type Said, TIERS } from '../cli/command-line'
 
 const BINARY = join(__dirname, '..', '..', 'bin', 'sluice.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 /** Runs the binary in an environment that has nothing of AWS but what is said. */
 function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const bare = { PATH: process.env.PATH, HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' }
+  const bare = { PATH: process.env.PATH, HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...NOBODY }
   const child = spawn(process.execPath, [BINARY, ...args], { env: { ...bare, ...env }, cwd: folder })
   children.push(child)
   let [out, err] = ['', '']

@@ -7,7 +7,7 @@ import { type OpenEngine, openOn, TABLE } from '../stores'
 
 jest.setTimeout(900_000)
 
-const RUNS = Number(process.env.SLUICE_RUNS ?? 200)
+const RUNS = 200
 
 describe('on DynamoDB Local', () => {
   let opened: OpenEngine

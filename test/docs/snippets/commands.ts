@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Command, CommanderError } from 'commander'
 import { Session } from '../../../cli/command'
 import { buildProgram } from '../../../cli/program'
+import { NOBODY } from '../../cli/command-line'
 
 const { scripts } = JSON.parse(readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8'))
 const BUILT_IN = ['ci', 'exec', 'i', 'init', 'install', 'pack', 'pkg', 'publish', 'uninstall', 'view']
@@ -35,7 +36,7 @@ async function commandMistake([first, ...rest]: readonly string[]): Promise<stri
 
 /** What commander says of the arguments; no command acts. */
 async function parseMistake(args: readonly string[]): Promise<string | undefined> {
-  const program = buildProgram(new Session({ env: {}, stdout: {}, stderr: {} } as never, '0.0.0'))
+  const program = buildProgram(new Session({ env: NOBODY, stdout: {}, stderr: {} } as never, '0.0.0'))
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
     if (command.commands.length === 0) command.action(() => {})
