@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Stack } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
 import { stringify } from 'yaml'
-import { RateLimiter, type RateLimiterProps, type TierPolicyProps, type TiersInCode } from '../../lib'
+import { RateLimiter, type RateLimiterProps, type TiersInCode } from '../../lib'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -91,22 +91,5 @@ describe('tiers in the code of an app', () => {
     [{ tiers: { anonymous: null } }, 'a tier must be an object, got null'],
   ])('%j is refused at the synth', (props, why) => {
     expect(message(props)).toContain(why)
-  })
-
-  it('do not compile where a type can tell', () => {
-    const limiting = (policy: TierPolicyProps): RateLimiterProps => ({ tiers: { anonymous: { policies: [policy] } } })
-    const wrong = [
-      // @ts-expect-error no duration
-      limiting({ limit: 60, window: '1 minute' }),
-      // @ts-expect-error no window
-      limiting({ limit: 60 }),
-      // @ts-expect-error no algorithm
-      limiting({ limit: 60, window: '1m', algorithm: 'leaky' }),
-      // @ts-expect-error no timeout
-      limiting({ algorithm: 'concurrency', limit: 4 }),
-      // @ts-expect-error a misspelt dimension
-      limiting({ limit: 60, window: '1m', by: 'adress' }),
-    ]
-    for (const props of wrong) expect(message(props)).not.toBe('valid')
   })
 })

@@ -49,8 +49,8 @@ const initialized = (store: StateStore, windowMs = HOUR, prefix?: string) => {
   return made
 }
 
-test('it is a store as the package types it, whose counts others share', () => {
-  const store: Store = new ExpressRateLimitStore({ store: new MemoryStore(), prefix: 'login:' })
+test('it has a prefix, and its counts are shared by other processes', () => {
+  const store = new ExpressRateLimitStore({ store: new MemoryStore(), prefix: 'login:' })
   expect([store.prefix, store.localKeys]).toEqual(['login:', false])
 })
 

@@ -1,25 +1,8 @@
-import express from 'express'
-import fastify, { type FastifyRequest } from 'fastify'
-import { type Context, Hono } from 'hono'
-import Koa from 'koa'
+import { Hono } from 'hono'
 import { createLimiter, MemoryStore } from '../../limiter'
 import { expressRateLimit, fastifyRateLimit, honoRateLimit, koaRateLimit } from '../../middleware'
 
 const limiter = createLimiter({ store: new MemoryStore(), policies: [{ name: 'a', limit: 1, window: '1m' }] })
-
-test('functions of the request get what the framework hands to them, as it is typed there', () => {
-  express().use(expressRateLimit({ limiter, keyBy: (req) => req.get('x-user') }))
-  fastify().addHook('onRequest', fastifyRateLimit({ limiter, keyBy: (request: FastifyRequest) => request.hostname }))
-  new Hono().use(honoRateLimit({ limiter, keyBy: (c: Context) => c.req.header('x-user') }))
-  new Koa().use(koaRateLimit({ limiter, keyBy: (ctx: Koa.Context) => ctx.get('x-user') }))
-  // @ts-expect-error: there is no such field
-  express().use(expressRateLimit({ limiter, keyBy: (req) => req.user }))
-})
-
-test('what is no middleware of a framework does not compile there', () => {
-  // @ts-expect-error: Koa's
-  expect(() => express().use(koaRateLimit({ limiter }))).not.toThrow()
-})
 
 test.each([
   [undefined, /options must be an object/],

@@ -1,0 +1,12 @@
+/** A handler keeps its types in the wrapper. Checked by `npm run typecheck`, and never run. */
+import type { APIGatewayProxyEvent, APIGatewayProxyHandler, APIGatewayProxyResult } from 'aws-lambda'
+import { withRateLimit } from '../../backend'
+
+const withCallback: APIGatewayProxyHandler = async () => ({ statusCode: 200, body: '' })
+withRateLimit(withCallback)
+
+const handler: (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> = withRateLimit(
+  async (_event: APIGatewayProxyEvent) => ({ statusCode: 200, body: '' }),
+)
+// @ts-expect-error: it wants an event
+handler()
