@@ -63,7 +63,9 @@ export async function writeKeyRing(
     await table.write([write])
   } catch (error) {
     throw error instanceof WriteConflictError
-      ? new UserError(`another writer changed the ${WORDS[kind.name].called} at the same moment: sluice ${kind.name} status`)
+      ? new UserError(
+          `another writer changed the ${WORDS[kind.name].called} at the same moment: sluice ${kind.name} status`,
+        )
       : error
   }
 }

@@ -2,7 +2,6 @@ import { Annotations, type CfnResource, Lazy, Stack } from 'aws-cdk-lib'
 import type { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
 import type { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { Construct, IConstruct } from 'constructs'
-import { checkBinding, warnOfUnprotected } from './check-binding'
 import { Deployments, isDeployment } from './deployments'
 import { type AnyRoute, isRoute, routeName } from './route-name'
 import { type OnlyRoutes, Selection, type SelectionOptions, type Skipped } from './selection'
@@ -32,7 +31,7 @@ export interface BindingProps {
 
 /**
  * Gives the methods or routes of one API the authorizer as they are found, those included that come later, and has the
- * API's deployments follow. At the end of the synth it checks that nothing has changed them since.
+ * API's deployments follow.
  */
 export class Binding {
   readonly selection: Selection
@@ -61,12 +60,6 @@ export class Binding {
       ...called,
     ])
     watchApi(api, apiId, (resource) => this.visit(resource))
-    scope.node.addValidation({
-      validate: () => {
-        this.report()
-        return checkBinding(this)
-      },
-    })
   }
 
   /** Whether the API's stack makes a resource, itself or by a nested stack. */
@@ -129,21 +122,5 @@ export class Binding {
       `protect() found a ${noun} that already has authorization ${authorization}, and a ${noun} can have only one${way}`,
     )
     this.refused.add(route)
-  }
-
-  private report(): void {
-    const { api, noun, contents } = this.props
-    const all = this.bound.size + this.skipped.length
-    const isChanged =
-      noun === 'method' && contents.some(Boolean) && this.skipped.some(({ because }) => because !== 'except')
-    const note = isChanged
-      ? '; what their own authorizers deny is a 429 now, the one answer of a REST API for denials'
-      : ''
-    const list = this.skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
-    if (this.skipped.length > 0)
-      Annotations.of(this.scope).addInfo(
-        `protect() leaves ${this.skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}${note}`,
-      )
-    warnOfUnprotected(this)
   }
 }

@@ -4,8 +4,20 @@ import type { Binding } from './binding'
 import { isPreflight, isRoute, routeName } from './route-name'
 import { synthesised } from './synthesised'
 
+/** The same binding, checked at the end of the synth: nothing may have changed its routes since. */
+export function checked(binding: Binding): Binding {
+  binding.scope.node.addValidation({
+    validate: () => {
+      report(binding)
+      warnOfUnprotected(binding)
+      return mistakesOf(binding)
+    },
+  })
+  return binding
+}
+
 /** What is wrong with a binding after all aspects of the app: names, routes and authorizers, a sentence each. */
-export function checkBinding(binding: Binding): string[] {
+function mistakesOf(binding: Binding): string[] {
   const { api, noun, only, isCandidate, isOfThisApp } = binding.props
   const mistakes = [...binding.selection.mistakes(), ...late(binding), ...changed(binding)]
   if (binding.bound.size + binding.refused.size > 0 || !isOfThisApp) return mistakes
@@ -51,7 +63,7 @@ function late(binding: Binding): string[] {
 }
 
 /** Warns of routes that another stack adds to the API, and of an API that nothing deploys. */
-export function warnOfUnprotected(binding: Binding): void {
+function warnOfUnprotected(binding: Binding): void {
   const { scope, elsewhere, props } = binding
   const open = [...elsewhere].filter(([route]) => (synthesised(route).AuthorizationType ?? 'NONE') === 'NONE')
   if (open.length > 0)
@@ -59,5 +71,20 @@ export function warnOfUnprotected(binding: Binding): void {
       'sluice:other-stack',
       `protect() does not limit ${props.noun}s that other stacks add to ${props.api.node.path}: ` +
         `${open.map(([route, name]) => `${name} (${route.node.path})`).join(', ')}. Add them in the API’s stack, or name them in except`,
+    )
+}
+
+/** Says which routes are left as they are. */
+function report({ scope, bound, skipped, props }: Binding): void {
+  const { api, noun, contents } = props
+  const all = bound.size + skipped.length
+  const isChanged = noun === 'method' && contents.some(Boolean) && skipped.some(({ because }) => because !== 'except')
+  const note = isChanged
+    ? '; what their own authorizers deny is a 429 now, the one answer of a REST API for denials'
+    : ''
+  const list = skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
+  if (skipped.length > 0)
+    Annotations.of(scope).addInfo(
+      `protect() leaves ${skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}${note}`,
     )
 }

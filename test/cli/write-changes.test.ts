@@ -53,7 +53,10 @@ describe('changes of the policy set', () => {
       CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }],
     })
     const { done, error } = await write(changes, () => cancelled)
-    expect([done, error]).toEqual([[], new UserError('nothing was written: another writer edited tier anonymous at the same moment')])
+    expect([done, error]).toEqual([
+      [],
+      new UserError('nothing was written: another writer edited tier anonymous at the same moment'),
+    ])
   })
 
   it('are written one by one without transactions, the anonymous tier first', async () => {
@@ -69,7 +72,12 @@ describe('changes of the policy set', () => {
       ServiceError,
       'the service failed: InternalServerError!',
     ],
-    ['an edit by somebody', named('ConditionalCheckFailedException'), UserError, 'another writer edited tier b at the same moment'],
+    [
+      'an edit by somebody',
+      named('ConditionalCheckFailedException'),
+      UserError,
+      'another writer edited tier b at the same moment',
+    ],
   ])('that %s interrupts report what was written', async (_, fault, kind, why) => {
     const { done, error } = await write(
       changes,

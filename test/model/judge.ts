@@ -349,8 +349,7 @@ class StrictJudge {
     }
     const numbers = this.numbersOf(request!)
     // The charge of a denied request is refunded in full, unless calls failed.
-    const isWhole =
-      request!.step.do === 'takeAll' && request!.calls.every(({ fate }) => fate === 'ok')
+    const isWhole = request!.step.do === 'takeAll' && request!.calls.every(({ fate }) => fate === 'ok')
     const begunAt = Math.floor(this.chronicle.start + request!.startedAt) + request!.skewMs
     const after = tallies.map((some, i) => {
       const { algorithm, countDenied } = request!.policies[i]!

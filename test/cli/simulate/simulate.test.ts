@@ -293,9 +293,7 @@ it('suggests one limit for what counts callers of all tiers together', async () 
     { tier: 'anonymous', policy: 'per-minute', limit: 2, suggested: 4, met: 0, subjects: 1 },
   ])
   const { out } = await log(content, ...args.slice(0, -1))
-  expect(out).toMatch(
-    /limits that at most 0\.1 % of callers[^\n]*\n.*suggested.*\n\(all\) +all +5 +8 +0 of 1\n/,
-  )
+  expect(out).toMatch(/limits that at most 0\.1 % of callers[^\n]*\n.*suggested.*\n\(all\) +all +5 +8 +0 of 1\n/)
 })
 
 describe('patterns', () => {
