@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 
 const ROOT = join(__dirname, '..', '..')
-const PAGES = ['security.md', 'threat-model.md']
+const PAGES = ['attacks.md', 'threat-model.md']
 
 /**
  * Tests that a page names, as links: `[title](../test/….test.ts)`; rows of the table of attacks are links to its

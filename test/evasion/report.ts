@@ -6,10 +6,10 @@ import { ATTACKS, LEFT } from './attacks'
 import { ELSEWHERE, type Elsewhere } from './elsewhere'
 import { sentAs } from './events-of'
 
-const FILE = join(__dirname, '..', '..', 'docs', 'security.md')
+const FILE = join(__dirname, '..', '..', 'docs', 'attacks.md')
 const [BEGIN, END] = ['<!-- npm run docs:security -->', '<!-- the end of what it writes -->']
 
-/** What docs/security.md says of the attacks. */
+/** What docs/attacks.md says of the attacks. */
 export function section(): string {
   const topics = TOPICS.map((topic) => {
     const rows = ATTACKS.filter(({ about }) => about === topic).map(rowOf)

@@ -1,5 +1,5 @@
 import { section, writtenSection } from '../evasion/report'
 
-test('docs/security.md has the attacks of today’s table', () => {
+test('docs/attacks.md has the attacks of today’s table', () => {
   expect(writtenSection()).toBe(section()) // npm run docs:security
 })
