@@ -26,8 +26,8 @@ export const ELSEWHERE: readonly Elsewhere[] = [
   },
   {
     tried: 'a method is set to `AWS_IAM` after attach',
-    before: 'status silent, detach opens it',
-    now: 'told by status, left alone by detach',
+    before: 'not reported by status, opened by detach',
+    now: 'reported by status, left alone by detach',
     test: ['test/attach/interleaved.test.ts', 'is reported by status, which changes nothing, when somebody %s'],
   },
   {
@@ -45,7 +45,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
   {
     tried: 'an item that cannot be written all the same',
     before: 'counted as a failure of the table',
-    now: 'its caller is denied, and nobody else',
+    now: 'only its caller is denied',
     test: [
       'test/limiter/one-item.test.ts',
       'does not change the reason why the circuit breaker is open, so other subjects are not denied for it',

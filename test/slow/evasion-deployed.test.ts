@@ -18,7 +18,7 @@ const ROUTES = [...new Set(ATTACKS.flatMap(({ route = [] }) => route))]
 const DIFFERENT: Readonly<Record<string, string>> = {
   '`OPTIONS` in place of another method': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` where credentials are required': 'it answers `OPTIONS` of HTTP APIs by itself',
-  '`OPTIONS` on a route that has a limit for it, dressed up as a preflight':
+  '`OPTIONS` on a route that has a limit for it, disguised as a preflight':
     'it answers `OPTIONS` of HTTP APIs by itself',
   'a preflight that no browser sends, over and over': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` from an address that is blocked': 'it answers `OPTIONS` of HTTP APIs by itself',

@@ -179,7 +179,7 @@ export const CREDENTIALS: readonly Attack[] = [
     rules: OPEN,
     before: 10,
     passes: 10,
-    now: 'who has been checked is always looked up; the keys count by address',
+    now: 'verified callers are always looked up; the keys count by address',
   },
   {
     about: 'Credentials',
@@ -206,8 +206,8 @@ export const CREDENTIALS: readonly Attack[] = [
   },
   {
     ...forgery(
-      'a user who is half a surrogate pair, at which each look-up fails, until nobody’s is made',
-      '401: no text, no user',
+      'a user that is half a surrogate pair, at which each look-up fails, until no look-ups are made',
+      '401: not a valid string',
       () => token(claims({ sub: '\ud800' }), keys().rsa),
     ),
     before: 10,

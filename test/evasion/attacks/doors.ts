@@ -89,7 +89,7 @@ const door = (tried: string, now: string, world: NonNullable<Attack['world']>, m
   ...more,
 })
 
-const REFUSED = 'who cannot be verified is refused'
+const REFUSED = 'unverified callers are refused'
 
 const throwing = () =>
   new UpstreamAuthorizer({
@@ -131,13 +131,13 @@ export const DOORS: readonly Attack[] = [
   ),
   door(
     'two policies that happen to share an attribute prefix',
-    'told where policies are read; each counts in a place of its own',
+    'reported when policies are read; each has a counter of its own',
     items(anonymous({ policies: ['p1354', 'p1895'].map((name) => ({ name, limit: 10, window: '1m' })) })),
     { passes: 10 },
   ),
   door(
     'two policies of two routes that happen to share an attribute prefix, five a day and a thousand a second, by turns',
-    'each counts in a place of its own, in every request',
+    'each has a counter of its own, in every request',
     () =>
       ticking(
         items(
@@ -158,7 +158,7 @@ export const DOORS: readonly Attack[] = [
   ),
   door(
     'a tier’s policy of ten, and another of everybody’s by the same name with a thousand',
-    'of two that would count as one the stricter holds',
+    'of two with one counter, the stricter applies',
     items(anonymous({ policies: [{ ...limit('same', 10), by: 'ip' }] }), {
       sk: 'global',
       by: 'ip',
@@ -194,7 +194,7 @@ export const DOORS: readonly Attack[] = [
     },
   ),
   door(
-    'requests without end while the state table is away',
+    'requests without end while the state table is unreachable',
     'the log is sampled',
     () => lines({ store: failing('timeout') }),
     {

@@ -110,6 +110,6 @@ export const GATEWAY: readonly Attack[] = [
     },
     before: 30,
     passes: 10,
-    now: 'one caller; what can be read in several ways names nobody',
+    now: 'one caller; an ambiguous path names no caller',
   },
 ]

@@ -32,7 +32,7 @@ export const METHODS: readonly Attack[] = [
   },
   {
     about: 'Methods',
-    tried: '`OPTIONS` on a route that has a limit for it, dressed up as a preflight',
+    tried: '`OPTIONS` on a route that has a limit for it, disguised as a preflight',
     api: 'http',
     sends: { method: 'OPTIONS', path: '/expensive', headers: PREFLIGHT },
     before: 30,
@@ -69,7 +69,7 @@ export const METHODS: readonly Attack[] = [
   },
   {
     about: 'Methods',
-    tried: 'methods made up, and in other letters',
+    tried: 'invented methods, and other letter case',
     sends: (n) => ({ method: ['PURGE', 'GET', 'PROPFIND', 'LINK', 'TRACE'][n % 5]!, path: '/anything' }),
     before: 10,
     passes: 10,

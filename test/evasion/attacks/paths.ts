@@ -6,7 +6,7 @@ const search = (path: string, tried: string, before = 10): Attack => ({
   sends: { path },
   before,
   passes: 2,
-  now: 'held to the search, too',
+  now: 'the limit of the search applies, too',
 })
 const admin = (path: string, tried: string, before = 10): Attack => ({
   about: 'Spellings of a path',
@@ -29,7 +29,7 @@ export const PATHS: readonly Attack[] = [
   search('/SEARCH', 'upper case'),
   search('/search/', 'a slash at the end', 2),
   search('//search', 'a slash doubled', 2),
-  search('//attacker.example/search', 'a host, for who reads paths with `new URL`'),
+  search('//attacker.example/search', 'a host, for backends that read paths with `new URL`'),
   search('/search;v=1', 'a parameter of a segment'),
   search('/search%3Fv', 'a question mark that is escaped'),
   search('/search%23v', 'a fragment'),
