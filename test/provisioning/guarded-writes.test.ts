@@ -10,6 +10,7 @@ import {
   writeAlone,
   writeTogether,
 } from '../../provisioning/guarded-writes'
+import { ITEM_KINDS, type ItemKind } from '../../provisioning/item-kinds'
 import { type Deployment, deploy } from '../cli/command-line'
 import { ENGINES } from '../stores'
 
@@ -57,22 +58,22 @@ describe.each(ENGINES)('a guarded write on %s', (engine) => {
     expect(await stored()).toEqual(item({ policies }))
   })
 
-  it.each([
-    'basePaths',
-    'preflight',
-    'failedCredentials',
-    'localShare',
-    'failureMode',
-    'onStoreError',
-    'by',
-    'note',
-    'overrides',
-    'expiresAt',
-  ])('conflicts when somebody has set %s meanwhile', async (field) => {
-    await at.put({ ...key, policies, [field]: 'theirs' })
-    await expect(write({ before: item({ policies }), after: item({ policies, cost: 1 }) })).rejects.toThrow(
-      WriteConflictError,
+  it('conflicts when somebody has set any field of any kind of item meanwhile, under either of its names', async () => {
+    const fields = Object.values<ItemKind>(ITEM_KINDS).flatMap(({ fields }) =>
+      Object.entries(fields).flatMap(([name, { storedAs = name }]) => [name, storedAs]),
     )
+    expect(fields).toEqual(expect.arrayContaining(['preflight', 'by', 'expiresAt', 'failureMode', 'onStoreError']))
+    const unnoticed: string[] = []
+    for (const field of new Set(fields)) {
+      await at.put({ ...key, policies, [field]: 'theirs' })
+      const change = write({ before: item({ policies }), after: item({ policies, cost: 1 }) })
+      const isRefused = await change.then(
+        () => false,
+        (error) => error instanceof WriteConflictError,
+      )
+      if (!isRefused) unnoticed.push(field)
+    }
+    expect(unnoticed).toEqual([])
   })
 
   it('counts as done when the item already is as wanted, as after a lost answer', async () => {

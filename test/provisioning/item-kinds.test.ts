@@ -1,7 +1,7 @@
 import { parsePolicyItem } from '../../lambda/config-table/items/config-items'
 import { SOURCE_FIELDS } from '../../lambda/config-table/items/identity-settings'
 import type { Mistake } from '../../limiter/errors'
-import { ITEM_KINDS, type ItemKind, kindOf, ordered, STORED_FIELDS } from '../../provisioning/item-kinds'
+import { ITEM_KINDS, type ItemKind, kindOf, ordered } from '../../provisioning/item-kinds'
 import { contentHash, contentOf, diff, fileOf, isInFile, itemsOf } from '../../provisioning/tiers-file'
 
 const KINDS: readonly [string, ItemKind][] = Object.entries(ITEM_KINDS)
@@ -85,12 +85,6 @@ describe('a kind of item', () => {
     expect(ordered({ identity: [{ source: 'constructor', b: 1 }] }, kind)).toEqual({
       identity: [{ source: 'constructor', b: 1 }],
     })
-  })
-
-  it('has all its fields, and the names under which they are stored, looked at by guarded writes', () => {
-    for (const [, { fields }] of KINDS)
-      for (const [name, { storedAs = name }] of Object.entries(fields))
-        expect([STORED_FIELDS.has(name), STORED_FIELDS.has(storedAs)]).toEqual([true, true])
   })
 })
 
