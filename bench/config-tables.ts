@@ -1,5 +1,5 @@
 import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../lambda/identity/api-key'
 import type { PolicyInput } from '../limiter'
 import { createTable } from '../limiter/stores/state-table'

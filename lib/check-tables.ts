@@ -1,7 +1,7 @@
 import { Annotations, CfnResource } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Construct } from 'constructs'
-import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { printed } from '../limiter/errors'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
 import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'

@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib'
 import { AttributeType, Billing, type ITableV2, TableEncryptionV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
-import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
 import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'
 

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { planApply } from '../cli/tiers/apply-plan'
-import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-keys'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { seedItems, seedKeyRings } from '../lib/seed/seed-items'

@@ -1,4 +1,4 @@
-import { apiKey } from '../lambda/config-table/items/config-items'
+import { apiKey } from '../lambda/config-table/items/config-keys'
 import { type Api, parseApi } from '../lambda/config-table/items/scopes'
 import { Mistake, printed } from '../limiter/errors'
 import { contentOf, type PolicySetItem } from './tiers-file'

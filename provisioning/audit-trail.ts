@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
-import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
 import { HMAC_RING } from '../lambda/config-table/subject-keys'
 import type { Clock, EpochMs } from '../limiter/clock'

@@ -1,4 +1,4 @@
-import { tierKey } from '../lambda/config-table/items/config-items'
+import { tierKey } from '../lambda/config-table/items/config-keys'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import type { Change } from './tiers-file'
 

@@ -6,7 +6,7 @@ import {
   QueryCommand,
   type QueryCommandOutput,
 } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import type { PolicySetItem } from './tiers-file'
 
 /** The primary key of an item of the config table. */

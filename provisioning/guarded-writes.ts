@@ -6,7 +6,7 @@ import {
   PutCommand,
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { type ExactItem, type ItemKey, isMap } from './documents'
 import { STORED_FIELDS } from './item-kinds'
 

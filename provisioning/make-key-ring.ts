@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { keyRingItem, type RingKey, type RingKind, ringKey, SECRET_BYTES } from '../lambda/config-table/items/key-ring'
+import { ringKey } from '../lambda/config-table/items/config-keys'
+import { keyRingItem, type RingKey, type RingKind, SECRET_BYTES } from '../lambda/config-table/items/key-ring'
 import type { EpochMs } from '../limiter/clock'
 import type { AuditTrail } from './audit-trail'
 import { tryRecorded } from './recorded-writes'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS, routeKey, tierKey } from '../lambda/config-table/items/config-items'
+import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS, routeKey, tierKey } from '../lambda/config-table/items/config-keys'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import type { PolicySet } from '../lambda/config-table/items/policy-set'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/settings'

@@ -1,5 +1,5 @@
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { itemsOf } from '../../provisioning/tiers-file'

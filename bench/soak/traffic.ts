@@ -1,4 +1,4 @@
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import type { PolicyInput } from '../../limiter'
 import { itemsOf } from '../../provisioning/tiers-file'

@@ -1,4 +1,4 @@
-import { apiKey } from '../../lambda/config-table/items/config-items'
+import { apiKey } from '../../lambda/config-table/items/config-keys'
 import { type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { UserError } from '../exit'

@@ -1,5 +1,5 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { type ExactItem, type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { UserError } from '../exit'

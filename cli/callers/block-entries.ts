@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import {
   type IpAddress,
   type IpRange,

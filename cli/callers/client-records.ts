@@ -1,4 +1,4 @@
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import { hashApiKey } from '../../lambda/identity/api-key'

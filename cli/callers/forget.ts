@@ -1,4 +1,4 @@
-import { clientKey, lastValidKey } from '../../lambda/config-table/items/config-items'
+import { clientKey, lastValidKey } from '../../lambda/config-table/items/config-keys'
 import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../../lambda/ip-address'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { type AuditEntry, refOf, withoutPerson } from '../../provisioning/audit-trail'

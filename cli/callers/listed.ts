@@ -1,4 +1,4 @@
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { printed } from '../../limiter/errors'
 import type { Session } from '../command'
 import { UserError } from '../exit'

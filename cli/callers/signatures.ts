@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { keyRingItem, type RingKey, ringKey } from '../../lambda/config-table/items/key-ring'
+import { ringKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem, type RingKey } from '../../lambda/config-table/items/key-ring'
 import { RANDOM_BYTES, SIGNING_RING, signedKey, signingKeyId } from '../../lambda/config-table/items/signing-keys'
 import type { EpochMs } from '../../limiter/clock'
 import type { ItemKey, StoredItem } from '../../provisioning/documents'

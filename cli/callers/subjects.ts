@@ -1,6 +1,6 @@
 import type { Configuration } from '../../lambda/config-table/configuration'
 import { type Client, clientAt } from '../../lambda/config-table/items/client-item'
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import type { ApiStage, Apis } from '../../lambda/config-table/items/scopes'
 import type { Settings } from '../../lambda/config-table/items/settings'
 import { ANONYMOUS, type Tier } from '../../lambda/config-table/items/tiers'

@@ -1,4 +1,4 @@
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { contentHash, fileOf, isInFile, type PolicySetItem, type TiersFile } from '../../provisioning/tiers-file'
 import type { RecordedChange } from './history'
 

@@ -1,4 +1,4 @@
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { printed } from '../../limiter/errors'
 import { nearest } from '../../limiter/policies/report'

@@ -1,4 +1,4 @@
-import { apiKey } from '../../lambda/config-table/items/config-items'
+import { apiKey } from '../../lambda/config-table/items/config-keys'
 import { printed } from '../../limiter/errors'
 import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'

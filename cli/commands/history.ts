@@ -1,6 +1,5 @@
 import { Option } from 'commander'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { ringKey } from '../../lambda/config-table/items/key-ring'
+import { CONFIG_TABLE, ringKey } from '../../lambda/config-table/items/config-keys'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { printed } from '../../limiter/errors'

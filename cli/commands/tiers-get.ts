@@ -1,4 +1,4 @@
-import { tierKey } from '../../lambda/config-table/items/config-items'
+import { tierKey } from '../../lambda/config-table/items/config-keys'
 import { printed } from '../../limiter/errors'
 import { fileOf } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'

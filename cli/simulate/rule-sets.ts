@@ -1,4 +1,4 @@
-import { switchKey } from '../../lambda/config-table/items/config-items'
+import { switchKey } from '../../lambda/config-table/items/config-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'

@@ -1,4 +1,4 @@
-import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import type { Api } from '../../lambda/config-table/items/scopes'
 import { apisOf, LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
 import type { StoredItem } from '../../provisioning/documents'

@@ -1,5 +1,5 @@
 import { type DynamoDBDocumentClient, GetCommand, ScanCommand, type ScanCommandOutput } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { type AuditTrail, withRecords } from '../../provisioning/audit-trail'
 import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../../provisioning/documents'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'

@@ -1,6 +1,6 @@
 import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table/items/identity-settings'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import type { Clock } from '../../limiter/clock'

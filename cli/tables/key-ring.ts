@@ -1,10 +1,10 @@
+import { ringKey } from '../../lambda/config-table/items/config-keys'
 import {
   type KeyRing,
   keyRingItem,
   parseKeyRing,
   type RingKey,
   type RingKind,
-  ringKey,
 } from '../../lambda/config-table/items/key-ring'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import type { Clock, EpochMs } from '../../limiter/clock'

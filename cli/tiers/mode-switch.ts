@@ -1,4 +1,4 @@
-import { switchKey } from '../../lambda/config-table/items/config-items'
+import { switchKey } from '../../lambda/config-table/items/config-keys'
 import type { ModeSwitch } from '../../lambda/config-table/items/settings'
 import type { StoredItem } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'

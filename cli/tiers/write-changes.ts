@@ -1,4 +1,4 @@
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'

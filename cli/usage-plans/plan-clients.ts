@@ -1,4 +1,4 @@
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import type { ApiKey } from './read-plans'

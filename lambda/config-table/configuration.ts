@@ -4,15 +4,8 @@ import type { Mistake } from '../../limiter/errors'
 import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './items/access-list'
-import {
-  CONFIG_TABLE,
-  type ConfigItem,
-  fromAttributes,
-  parsePolicyItem,
-  partsOf,
-  settingsKey,
-  tierKey,
-} from './items/config-items'
+import { type ConfigItem, fromAttributes, parsePolicyItem, partsOf } from './items/config-items'
+import { CONFIG_TABLE, settingsKey, tierKey } from './items/config-keys'
 import { type PolicySet, toPolicySet } from './items/policy-set'
 import { checkAnonymous, checkDefaultTier, checkNoneRequired } from './items/policy-set-checks'
 import { splitVariant } from './items/scopes'

@@ -2,7 +2,7 @@ import { hash as sha } from 'node:crypto'
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { ItemCalls, ItemOperations } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
-import { lastValidKey } from './items/config-items'
+import { lastValidKey } from './items/config-keys'
 import { itemsOf } from './policy-set-items'
 
 type Attributes = Record<string, AttributeValue>

@@ -1,6 +1,6 @@
 import type { AttributeValue, QueryInput } from '@aws-sdk/client-dynamodb'
 import type { ItemCalls } from '../../limiter/stores/item-calls'
-import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS } from './items/config-items'
+import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS } from './items/config-keys'
 import { type Reading, readWithRetry } from './read-with-retry'
 
 /** Items as DynamoDB returned them. */

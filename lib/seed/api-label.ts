@@ -1,5 +1,5 @@
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
 import type { AuditTrail } from '../../provisioning/audit-trail'
 import { type ItemKey, readPartition, type StoredItem, withNumbers, withoutItemKey } from '../../provisioning/documents'

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
-import { apiKey } from '../../lambda/config-table/items/config-items'
+import { apiKey } from '../../lambda/config-table/items/config-keys'
 import { AuditTrail } from '../../provisioning/audit-trail'
 import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'

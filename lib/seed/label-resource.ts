@@ -1,7 +1,7 @@
 import { CustomResource, Token } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Construct, IConstruct } from 'constructs'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'

@@ -1,5 +1,5 @@
 import { type DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import { type AuditTrail, withRecords } from '../../provisioning/audit-trail'
 import { inWritingOrder } from '../../provisioning/change-order'

@@ -1,5 +1,5 @@
 import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import type { AuditTrail } from '../../provisioning/audit-trail'

@@ -1,6 +1,6 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { Session } from '../../cli/command'
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import type { Caller, Look } from '../../pages/console/protocol'
 import { TABLES } from '../dynamodb'

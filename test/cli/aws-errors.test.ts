@@ -18,7 +18,8 @@ import {
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb'
 import { mockClient } from 'aws-sdk-client-mock'
-import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { ringKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem } from '../../lambda/config-table/items/key-ring'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { newRingKey } from '../../provisioning/make-key-ring'
 import { sluice } from './command-line'

@@ -1,6 +1,7 @@
 import { ConfigTable } from '../../cli/tables/config-table'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { keyRingItem, parseKeyRing, ringKey } from '../../lambda/config-table/items/key-ring'
+import { ringKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem, parseKeyRing } from '../../lambda/config-table/items/key-ring'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { compile, distinct } from '../../limiter/compiled-policy'

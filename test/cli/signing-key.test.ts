@@ -1,6 +1,6 @@
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { clientKey } from '../../lambda/config-table/items/config-items'
-import { keyRingItem, MAX_RING_KEYS, parseKeyRing, ringKey } from '../../lambda/config-table/items/key-ring'
+import { clientKey, ringKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem, MAX_RING_KEYS, parseKeyRing } from '../../lambda/config-table/items/key-ring'
 import { SIGNING_RING, type SigningKeys, signingKeyId } from '../../lambda/config-table/items/signing-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { connect } from '../../local/dynamodb'

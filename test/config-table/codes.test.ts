@@ -1,6 +1,6 @@
 import { readPolicySet } from '../../cli/tiers/read-policy-set'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { parseKeyRing, type RingKind } from '../../lambda/config-table/items/key-ring'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'

@@ -1,18 +1,15 @@
 import fc from 'fast-check'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
+import { fromAttributes, parsePolicyItem, partsOf, toPlaceholder } from '../../lambda/config-table/items/config-items'
 import {
   apiKey,
   clientKey,
-  fromAttributes,
   lastValidKey,
-  parsePolicyItem,
-  partsOf,
   routeKey,
   settingsKey,
   switchKey,
   tierKey,
-  toPlaceholder,
-} from '../../lambda/config-table/items/config-items'
+} from '../../lambda/config-table/items/config-keys'
 import { Mistake } from '../../limiter/errors'
 import { itemsOf, tierItem } from './fake-table'
 

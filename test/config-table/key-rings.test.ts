@@ -1,5 +1,6 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { keyRingItem, RING_KEY_LEAD_MS, type RingKind, ringKey } from '../../lambda/config-table/items/key-ring'
+import { ringKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem, RING_KEY_LEAD_MS, type RingKind } from '../../lambda/config-table/items/key-ring'
 import { SIGNING_RING } from '../../lambda/config-table/items/signing-keys'
 import { KeyRings } from '../../lambda/config-table/key-rings'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'

@@ -1,5 +1,5 @@
 import { readPolicySet } from '../../cli/tiers/read-policy-set'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 
 /** Items of the partition `policy-set` by their sort key, without mistakes. */

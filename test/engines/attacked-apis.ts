@@ -3,7 +3,7 @@ import * as http from '@aws-sdk/client-apigatewayv2'
 import { BatchWriteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateFunctionCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { authorizerCode, type MiniStack, zipped } from './ministack'
 

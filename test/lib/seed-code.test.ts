@@ -11,7 +11,7 @@ import {
   settingsKey,
   switchKey,
   tierKey,
-} from '../../lambda/config-table/items/config-items'
+} from '../../lambda/config-table/items/config-keys'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { createTable } from '../../limiter/stores/state-table'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { readTiersFile } from '../../cli/tiers/tiers-yaml'
-import { ringKey } from '../../lambda/config-table/items/key-ring'
+import { ringKey } from '../../lambda/config-table/items/config-keys'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { connect, TABLES } from '../../local/dynamodb'

@@ -1,5 +1,5 @@
-import { clientKey, routeKey, tierKey } from '../../lambda/config-table/items/config-items'
-import { keyRingItem, ringKey } from '../../lambda/config-table/items/key-ring'
+import { clientKey, ringKey, routeKey, tierKey } from '../../lambda/config-table/items/config-keys'
+import { keyRingItem } from '../../lambda/config-table/items/key-ring'
 import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { type AuditRecord, AuditTrail, withoutPerson, withRecords } from '../../provisioning/audit-trail'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'

@@ -16,7 +16,7 @@ import {
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { buildSync } from 'esbuild'
 import { WebSocket } from 'ws'
-import { CONFIG_TABLE, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
+import { CONFIG_TABLE, clientKey, tierKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { sluice } from '../cli/command-line'

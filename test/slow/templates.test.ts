@@ -13,7 +13,7 @@ import {
 } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
-import { clientKey } from '../../lambda/config-table/items/config-items'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 import { packageService } from '../engines/serverless'

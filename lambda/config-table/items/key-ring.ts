@@ -1,6 +1,7 @@
 import type { EpochMs } from '../../../limiter/clock'
 import { type Mistake, printed } from '../../../limiter/errors'
 import { type Place, report } from '../../../limiter/policies/report'
+import { type RingName, ringKey } from './config-keys'
 
 /** A secret of the deployment, and from when on it is the one in use. */
 export interface RingKey {
@@ -28,16 +29,13 @@ export class KeyRing {
 /** What a deployment has secrets for. Each ring is an item of the config table, in a partition of its own. */
 export interface RingKind<Ring extends KeyRing = KeyRing> {
   /** The item's partition key and sort key. */
-  readonly name: 'hmac-key' | 'signing-key'
+  readonly name: RingName
   /** The code of mistakes in the item. */
   readonly invalid: 'invalid_hmac_key' | 'invalid_signing_key'
   /** The event when the item was deleted. */
   readonly missing: 'hmac_key_missing' | 'signing_key_missing'
   readonly toRing: (keys: readonly RingKey[]) => Ring
 }
-
-/** Versions that know nothing of a ring never read its partition. */
-export const ringKey = ({ name }: RingKind) => ({ pk: name, sk: name })
 
 export const MAX_RING_KEYS = 8
 export const SECRET_BYTES = 32
