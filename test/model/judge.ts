@@ -372,7 +372,8 @@ class StrictJudge {
     const gaveBack =
       kind === 'refund' || (kind === 'takeAll' && !this.charges.get(request!)?.some((charge) => charge.entry === first))
     const overwritten = this.isOverwritten(first, entry.seq)
-    if (gaveBack)
+    if (gaveBack && this.isWitnessedAgain(first, entry)) this.blur(key, entry.seq)
+    else if (gaveBack)
       this.breach(
         'given back once',
         entry.at,
@@ -382,6 +383,22 @@ class StrictJudge {
       this.breach('charged once', entry.at, `the write that charged ${unitsText(request!)} to ${key} was applied twice`)
     }
     if (!gaveBack) this.blur(key, entry.seq)
+  }
+
+  /**
+   * Documented: the first write that gives units back counts twice where the item was reset in between, and then a late
+   * copy of the charge came whose mark it names.
+   */
+  private isWitnessedAgain(first: Entry, { seq: until, call: { key, write } }: Entry): boolean {
+    return this.chronicle.entries.some(
+      ({ seq, outcome, call }) =>
+        seq > first.seq &&
+        seq < until &&
+        outcome === 'applied' &&
+        call.key === key &&
+        call.write !== undefined &&
+        write!.whileMarks?.[call.write.id.mark] === call.write.id.value,
+    )
   }
 
   /**
