@@ -6,9 +6,11 @@ import type { AuthorizerParts } from './authorizer-parts'
 import { Plans } from './charge-plans'
 import { Clients } from './config-table/clients'
 import { PolicySets } from './config-table/configuration'
+import type { FirstReadings } from './config-table/first-readings'
 import type { JwtSettings } from './config-table/items/jwt-settings'
 import { KeyRings } from './config-table/key-rings'
 import type { LastValid, LastValidOptions } from './config-table/last-valid'
+import { READING_DEADLINE_MS } from './config-table/read-with-retry'
 import type { Config } from './environment'
 import { Sources } from './identity/sources'
 import type { TokenVerifier } from './identity/token-verifier'
@@ -30,15 +32,17 @@ export interface AssemblyOptions
   readonly calls: ItemCalls
   readonly telemetry: Telemetry
   readonly verifierOf: (settings: JwtSettings) => TokenVerifier
+  /** Readings that began before any request. @default none */
+  readonly first?: FirstReadings
 }
 
 /** The parts that read the tables, which live as long as the process. */
 export function assembleParts(options: AssemblyOptions): AuthorizerParts & { readonly limiter: RateLimiter } {
-  const { calls, stateTable, configTable, telemetry, verifierOf } = options
+  const { calls, stateTable, configTable, telemetry, verifierOf, first } = options
   const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, failureMode, ipv6Prefix, authentication } = options
   const { log, onEvent } = telemetry
-  const reading = { calls, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
-  const { subjectKeys, signingKeys } = new KeyRings(reading)
+  const reading = { calls, tableName: configTable, clock: systemClock, log, deadlineMs: READING_DEADLINE_MS }
+  const { subjectKeys, signingKeys } = new KeyRings({ ...reading, first: first?.keyRings })
   return {
     limiter: new RateLimiter({
       store: new ItemStore(calls, stateTable),
@@ -46,7 +50,13 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
       onStoreError: failureMode,
       onEvent,
     }),
-    configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: lastValidOf(reading) }),
+    configuration: new PolicySets({
+      ...reading,
+      ttlMs,
+      authentication,
+      lastValid: lastValidOf(reading),
+      first: first?.policySet,
+    }),
     subjectKeys,
     signingKeys,
     plans: new Plans(log),
@@ -63,10 +73,11 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
 
 /** Loaded after the first reading: no request waits for it but those that meet an item that was never valid here. */
 function lastValidOf(options: LastValidOptions): Pick<LastValid, 'keep' | 'read'> {
-  let loaded: Promise<LastValid> | undefined
-  const load = () => {
-    loaded ??= import('./config-table/last-valid.ts').then(({ LastValid }) => new LastValid(options))
-    return loaded
+  let copies: LastValid | undefined
+  const load = async () => {
+    const { LastValid } = await import('./config-table/last-valid.ts')
+    copies ??= new LastValid(options)
+    return copies
   }
   return {
     keep: async (valid, present) => (await load()).keep(valid, present),

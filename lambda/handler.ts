@@ -1,31 +1,29 @@
 import { systemClock } from '../limiter/clock'
 import { DirectCalls } from '../limiter/stores/direct-calls'
-import { assembleParts } from './assemble-parts'
-import { makeAuthorizer } from './authorize'
-import { config } from './environment'
-import { lazyVerifiers } from './identity/load-verifier'
-import { makeTelemetry } from './telemetry/telemetry'
-import { loadUpstream } from './upstream/load-upstream'
-
-/** Where Lambda puts the parts together. Clients are made once, and live as long as the instance. */
-const { dynamodbEndpoint: endpoint, denials, ...settings } = config()
-const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace, metricsByApi } = settings
-const { upstream, upstreamDeadlineMs, upstreamTtlMs: ttlMs, upstreamCacheHeaders: cacheHeaders } = settings
+import { beginReadings } from './config-table/first-readings'
+import { config as readConfig } from './environment'
+import type { AuthorizerAnswer } from './responses/answers'
 
 /**
- * Not `console`: in Lambda it puts time and request id before a line, which must be JSON from its first character on.
+ * What an instance does first: it asks the config table, and loads the code that decides until that answers. All is made
+ * once, and lives as long as the instance.
  */
-const write = (line: string) => process.stdout.write(`${line}\n`)
-const counting = { flushMs, namespace: metricsNamespace, byApi: metricsByApi }
-const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, ...counting })
+const config = readConfig()
+const calls = new DirectCalls({ endpoint: config.dynamodbEndpoint })
+const first = beginReadings(calls, config.configTable, systemClock)
 
-const calls = new DirectCalls({ endpoint })
+/** Resolves when the event loop has turned once: by then the questions are on their way. */
+const asked = new Promise<void>((resolve) => setImmediate(resolve))
 
-const asking = { deadlineMs: upstreamDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
+let authorizer: ((event: unknown) => Promise<AuthorizerAnswer>) | undefined
+
+async function load() {
+  await asked
+  const { assembleAuthorizer } = await import('./assemble-authorizer.ts')
+  authorizer ??= assembleAuthorizer(config, calls, first)
+  return authorizer
+}
+load().catch(() => {}) // the requests try again
 
 /** Lambda's entry point. */
-export const handler = makeAuthorizer({
-  ...assembleParts({ ...settings, calls, telemetry, verifierOf: lazyVerifiers(systemClock) }),
-  denials,
-  upstream: upstream === undefined ? undefined : loadUpstream({ ...asking, functionName: upstream }),
-})
+export const handler = async (event: unknown): Promise<AuthorizerAnswer> => (authorizer ?? (await load()))(event)

@@ -6,6 +6,7 @@ import { writeNotices } from './third-party-notices'
 export const ROOT = join(__dirname, '..')
 
 const HANDLER = join(ROOT, 'lambda', 'handler.ts')
+const LIMITER = join(ROOT, 'limiter', 'rate-limiter.ts')
 
 /** Options for bundling the code of any of the project's functions; the reasons are below. */
 export const functionBundleOptions = {
@@ -31,7 +32,7 @@ export const functionBundleOptions = {
 export const authorizerBundleOptions = {
   ...functionBundleOptions,
   entryPoints: { index: HANDLER },
-  inject: [HANDLER],
+  inject: [HANDLER, LIMITER],
 } satisfies BuildOptions
 
 /**

@@ -3,6 +3,7 @@ import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
 import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
+import type { BegunReading } from './first-readings'
 import { AccessList } from './items/access-list'
 import { type ConfigItem, fromAttributes, parsePolicyItem, partsOf } from './items/config-items'
 import { CONFIG_TABLE, settingsKey, tierKey } from './items/config-keys'
@@ -14,7 +15,6 @@ import { ANONYMOUS, type Tier } from './items/tiers'
 import { inForce, isLost, isUnknown, type KnownItem, placeholders, toKnownItem } from './known-items'
 import type { LastValid } from './last-valid'
 import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
-import type { Reading } from './read-with-retry'
 import { REFRESH_SHARE, Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { TiersAsNeeded } from './tiers-as-needed'
 
@@ -33,6 +33,8 @@ export interface PolicySetsOptions {
    * Copies of the last valid version of each item, for an instance that starts while an item is invalid. @default none
    */
   readonly lastValid?: Pick<LastValid, 'read' | 'keep'>
+  /** Which began before any request. @default none */
+  readonly first?: BegunReading<Items>
 }
 
 /** Everything in the config table except clients. */
@@ -78,9 +80,11 @@ export class PolicySets {
       refreshMs: ttlMs * REFRESH_SHARE,
       maxAgeMs: ttlMs,
       deadlineMs: 2 * deadlineMs, // the set, and then its copies
-      read: (awaited) => {
+      first: options.first,
+      read: (awaited, begun) => {
         const secondAfterMs = this.configuration && SECOND_READING_AFTER_MS
-        return this.itemsInForce({ tableName, deadlineMs, awaited, secondAfterMs })
+        const reading = { tableName, deadlineMs, awaited, secondAfterMs }
+        return this.orCopies(begun ?? readPolicySetItems(options.calls, reading))
       },
       apply: (items, isSuperseded) => this.take(items, isSuperseded),
       onError: (error) => log('error', 'config_table_unreadable', { table: tableName, ...errorDetails(error) }),
@@ -105,9 +109,9 @@ export class PolicySets {
    * The items of the table. Where the table has too many, an instance that has no configuration yet gets the copies of
    * the last valid items.
    */
-  private async itemsInForce(reading: Reading): Promise<Items> {
+  private async orCopies(items: Promise<Items>): Promise<Items> {
     try {
-      return await readPolicySetItems(this.options.calls, reading)
+      return await items
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || this.configuration || !lastValid) throw error

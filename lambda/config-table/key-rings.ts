@@ -1,13 +1,12 @@
-import type { AttributeValue, BatchGetItemInput, KeysAndAttributes } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
 import type { ItemCalls } from '../../limiter/stores/item-calls'
 import { errorDetails, type Log } from '../telemetry/log'
+import type { BegunReading } from './first-readings'
 import { fromAttributes } from './items/config-items'
-import { CONFIG_TABLE, ringKey } from './items/config-keys'
 import { type KeyRing, parseKeyRing, RING_KEY_LEAD_MS, type RingKind } from './items/key-ring'
 import { SIGNING_RING, type SigningKeys } from './items/signing-keys'
-import { readWithRetry } from './read-with-retry'
+import { type KeyRingItems, readKeyRingItems } from './key-ring-items'
 import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { HMAC_RING, type SubjectKeys } from './subject-keys'
 
@@ -18,6 +17,8 @@ export interface KeyRingsOptions {
   /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
+  /** Which began before any request. @default none */
+  readonly first?: BegunReading<KeyRingItems>
 }
 
 /** The age from which the secrets are read again in the background. */
@@ -28,9 +29,6 @@ const REFRESH_MS = 60_000
  * That minute allows for clocks that differ.
  */
 const MAX_AGE_MS = RING_KEY_LEAD_MS - 60_000
-
-/** Items by partition key. */
-type Items = ReadonlyMap<string, Record<string, AttributeValue>>
 
 /**
  * The deployment's secrets in the config table, both rings by one call. An instance that has read them within nine
@@ -44,17 +42,19 @@ export class KeyRings {
   readonly subjectKeys: { current(): Promise<SubjectKeys | undefined> }
   readonly signingKeys: { current(): Promise<SigningKeys | undefined> }
 
-  constructor(private readonly options: KeyRingsOptions) {
-    const { clock, deadlineMs, log, tableName } = options
+  constructor(options: KeyRingsOptions) {
+    const { calls, clock, deadlineMs, log, tableName, first } = options
     const [hmac, signing] = [readRing(HMAC_RING, options), readRing(SIGNING_RING, options)]
-    const refresher = new Refresher<Items>({
+    const refresher = new Refresher<KeyRingItems>({
       clock,
       refreshMs: REFRESH_MS,
       maxAgeMs: MAX_AGE_MS,
       deadlineMs,
-      read: () => {
+      first,
+      read: (_, begun) => {
+        if (begun) return begun
         const secondAfterMs = hmac.known() && SECOND_READING_AFTER_MS
-        return readWithRetry({ tableName, deadlineMs, awaited: true, secondAfterMs }, (signal) => this.get(signal))
+        return readKeyRingItems(calls, { tableName, deadlineMs, awaited: true, secondAfterMs })
       },
       apply: (items) => {
         signing.take(items)
@@ -64,22 +64,6 @@ export class KeyRings {
     })
     this.subjectKeys = { current: () => refresher.refresh().then(hmac.known) }
     this.signingKeys = { current: () => refresher.refresh().then(signing.known) }
-  }
-
-  private async get(signal: AbortSignal): Promise<Items> {
-    const { calls, tableName } = this.options
-    const items = new Map<string, Record<string, AttributeValue>>()
-    let Keys: KeysAndAttributes['Keys'] = [HMAC_RING, SIGNING_RING].map((kind) => {
-      const { pk, sk } = ringKey(kind)
-      return { [CONFIG_TABLE.partitionKey]: { S: pk }, [CONFIG_TABLE.sortKey]: { S: sk } }
-    })
-    while (Keys?.length) {
-      const input: BatchGetItemInput = { RequestItems: { [tableName]: { Keys, ConsistentRead: true } } }
-      const { Responses, UnprocessedKeys } = await calls.call('BatchGetItem', input, { signal })
-      for (const item of Object.values(Responses ?? {}).flat()) items.set(item.pk?.S ?? '', item)
-      Keys = Object.values(UnprocessedKeys ?? {})[0]?.Keys
-    }
-    return items
   }
 }
 
@@ -91,7 +75,7 @@ function readRing<Ring extends KeyRing>(kind: RingKind<Ring>, { log, tableName }
   return {
     known: () => ring,
     /** @returns whether the secrets, or that there are none, are known. */
-    take(items: Items): boolean {
+    take(items: KeyRingItems): boolean {
       const item = items.get(kind.name)
       const now = JSON.stringify(item ?? null)
       if (text !== now) {

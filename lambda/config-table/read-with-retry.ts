@@ -1,6 +1,9 @@
 import { SETUP_FAILURES } from '../../limiter/errors'
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 
+/** The time for one reading of the policy set or of the secrets, in milliseconds. */
+export const READING_DEADLINE_MS = 2000
+
 /** The share of the time for the first attempt, which leaves enough for a second one. */
 const FIRST_SHARE = 0.6
 

@@ -1,5 +1,6 @@
 import type { Clock, EpochMs } from '../../limiter/clock'
 import { waitAtMost } from '../../limiter/deadline'
+import type { BegunReading } from './first-readings'
 
 export interface RefresherOptions<T> {
   readonly clock: Clock
@@ -9,8 +10,15 @@ export interface RefresherOptions<T> {
   readonly maxAgeMs: number
   /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
-  /** Reads the value. `awaited`: a request waits for it, so a failure is worth a second attempt. */
-  readonly read: (awaited: boolean) => Promise<T>
+  /**
+   * Reads the value.
+   *
+   * @param awaited whether a request waits for it, so that a failure is worth a second attempt.
+   * @param begun what `first` reads, where this reading is that one.
+   */
+  readonly read: (awaited: boolean, begun?: Promise<T>) => Promise<T>
+  /** Stands for the first reading, unless it has failed or is too old when the first request comes. @default none */
+  readonly first?: BegunReading<T>
   /**
    * Applies what was read, unless `isSuperseded` says that a later reading has begun meanwhile. Returns whether there
    * is a value that requests can be decided by.
@@ -68,8 +76,11 @@ export class Refresher<T> {
   private waitPauseMs = 0
   private hasValue = false
   private reading: Reading | undefined
+  private first: BegunReading<T> | undefined
 
-  constructor(private readonly options: RefresherOptions<T>) {}
+  constructor(private readonly options: RefresherOptions<T>) {
+    this.first = options.first
+  }
 
   /** Resolves when a request may be decided by the present value. Never rejects. */
   async refresh(): Promise<void> {
@@ -97,15 +108,25 @@ export class Refresher<T> {
     const { clock, maxAgeMs } = this.options
     if (this.reading && isUnderWay(this.reading, this.options)) return
     if (this.isWithin(Math.min(RETRY_AFTER_MS, maxAgeMs), this.failedAt)) return
-    const reading: Reading = { startedAt: clock(), done: Promise.resolve() }
+    const begun = this.takeFirst()
+    const reading: Reading = { startedAt: begun?.startedAt ?? clock(), done: Promise.resolve() }
     this.reading = reading
-    reading.done = this.run(reading, awaited)
+    reading.done = this.run(reading, awaited, begun?.result)
   }
 
-  private async run(reading: Reading, awaited: boolean): Promise<void> {
+  private takeFirst(): BegunReading<T> | undefined {
+    const { first } = this
+    const { maxAgeMs, deadlineMs } = this.options
+    this.first = undefined
+    return first && !first.hasFailed && this.isWithin(Math.min(maxAgeMs, deadlineMs), first.startedAt)
+      ? first
+      : undefined
+  }
+
+  private async run(reading: Reading, awaited: boolean, begun: Promise<T> | undefined): Promise<void> {
     const isSuperseded = () => this.reading !== reading
     try {
-      const result = await this.options.read(awaited)
+      const result = await this.options.read(awaited, begun)
       if (isSuperseded()) return
       const isUsable = await this.options.apply(result, isSuperseded)
       if (isSuperseded()) return

@@ -8,12 +8,16 @@ import type { TokenVerifier } from './token-verifier'
  * token, so that deployments without JWTs do not pay for it in every cold start.
  */
 export function lazyVerifiers(clock: Clock): (settings: JwtSettings) => TokenVerifier {
-  let shared: Promise<JwtVerifier> | undefined
+  let shared: JwtVerifier | undefined
+  const load = async () => {
+    const { JwtVerifier } = await import('./jwt-verifier.ts')
+    shared ??= new JwtVerifier({ clock })
+    return shared
+  }
   return (settings) => ({
     async verify(token, deadlineMs) {
       try {
-        shared ??= import('./jwt-verifier.ts').then(({ JwtVerifier }) => new JwtVerifier({ clock }))
-        return await (await shared).verify(token, settings, deadlineMs)
+        return await (shared ?? (await load())).verify(token, settings, deadlineMs)
       } catch (cause) {
         return { kind: 'unavailable', cause }
       }

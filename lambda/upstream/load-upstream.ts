@@ -7,12 +7,17 @@ import type { UpstreamOptions } from './upstream-authorizer'
  * configured, so that other deployments do not pay for it in every cold start.
  */
 export function loadUpstream(options: Omit<UpstreamOptions, 'invoke'> & FunctionAccess): Checker {
-  const loaded = import('./lambda-upstream.ts').then(({ lambdaUpstream }) => lambdaUpstream(options))
-  loaded.catch(() => {}) // each request says so
+  let upstream: Checker | undefined
+  const load = async () => {
+    const { lambdaUpstream } = await import('./lambda-upstream.ts')
+    upstream ??= lambdaUpstream(options)
+    return upstream
+  }
+  load().catch(() => {}) // the requests try again
   return {
     async check(event, request) {
       try {
-        return await (await loaded).check(event, request)
+        return await (upstream ?? (await load())).check(event, request)
       } catch (cause) {
         return { kind: 'unavailable', cause }
       }
