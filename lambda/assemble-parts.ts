@@ -14,6 +14,7 @@ import { READING_DEADLINE_MS } from './config-table/read-with-retry'
 import type { Config } from './environment'
 import { Sources } from './identity/sources'
 import type { TokenVerifier } from './identity/token-verifier'
+import { errorDetails } from './telemetry/log'
 import type { Telemetry } from './telemetry/telemetry'
 
 /** What the parts are made with. */
@@ -80,7 +81,13 @@ function lastValidOf(options: LastValidOptions): Pick<LastValid, 'keep' | 'read'
     return copies
   }
   return {
-    keep: async (valid, present) => (await load()).keep(valid, present),
+    async keep(valid, present) {
+      try {
+        await (await load()).keep(valid, present)
+      } catch (error) {
+        options.log('warn', 'last_valid_unwritable', { table: options.tableName, ...errorDetails(error) })
+      }
+    },
     read: async () => (await load()).read(),
   }
 }

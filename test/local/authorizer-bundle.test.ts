@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -34,17 +34,66 @@ function filesAtStart(file: string): Map<string, number> {
   return found
 }
 
-test('a cold start loads at most 215 KB of the authorizer, and nothing of the SDK', () => {
-  const file = buildAuthorizerBundle(folder)
-  const sizes = [...filesAtStart(file).values()]
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(215_000)
-  expect(readFileSync(file, 'utf8')).not.toContain('client-dynamodb')
-  const env = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', AWS_REGION: 'eu-west-1' }
-  const script =
-    'const m=require("node:module");process.stdout.write(typeof require(process.argv[1]).handler+Object.keys(m._cache).length)'
-  expect(
-    execFileSync(process.execPath, ['-e', script, file], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' }),
-  ).toBe(`function${sizes.length}`)
+const ENV = {
+  ...CREDENTIALS,
+  SLUICE_STATE_TABLE: 'state',
+  SLUICE_CONFIG_TABLE: 'config',
+  SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:1',
+}
+
+describe('a cold start', () => {
+  test('loads at most 120 KB before it asks the config table, and nothing of the SDK', async () => {
+    const file = buildAuthorizerBundle(folder)
+    const sizes = [...filesAtStart(file).values()]
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(120_000)
+    expect(readFileSync(file, 'utf8')).not.toContain('client-dynamodb')
+    const script =
+      'const m=require("node:module");console.log(typeof require(process.argv[1]).handler+Object.keys(m._cache).length);process.exit()'
+    expect(await output(['-e', script, file], ENV)).toBe(`function${sizes.length}`)
+  })
+
+  test('loads what decides without any request, 220 KB in six files in all, and only when it has asked the table', async () => {
+    const file = buildAuthorizerBundle(folder)
+    const script = `
+      const { _cache, prototype } = require('node:module')
+      let asked = 0
+      require('node:diagnostics_channel').subscribe('http.client.request.start', () => asked++)
+      require(process.argv[1])
+      const load = prototype.load
+      prototype.load = function (path) {
+        load.call(this, path)
+        if (!/assemble-authorizer/.test(path)) return
+        const bytes = Object.keys(_cache).reduce((sum, path) => sum + require('node:fs').statSync(path).size, 0)
+        console.log(JSON.stringify({ asked, bytes, files: Object.keys(_cache).length }))
+        process.exit()
+      }`
+    const { asked, bytes, files } = JSON.parse(await output(['-e', script, file], ENV))
+    expect(asked).toBeGreaterThanOrEqual(2) // the policy set, and the secrets
+    expect(bytes).toBeLessThanOrEqual(220_000)
+    expect(files).toBeLessThanOrEqual(6)
+  })
+
+  test('that fails to load what decides fails the requests until it can be loaded, and no others', async () => {
+    const file = buildAuthorizerBundle(mkdtempSync(join(folder, 'missing-')))
+    const part = join(dirname(file), readdirSync(dirname(file)).find((name) => /^assemble-authorizer/.test(name))!)
+    const script = `
+      const { renameSync } = require('node:fs')
+      const [, file, part, event] = process.argv
+      renameSync(part, part + '.away')
+      const { handler } = require(file)
+      const answer = () => handler(JSON.parse(event)).then(() => 'allowed', ({ code, message }) => code ?? message)
+      setTimeout(async () => {
+        const before = await answer()
+        renameSync(part + '.away', part)
+        console.log(JSON.stringify([before, await answer()]))
+        process.exit()
+      }, 50)`
+    const answered = await output(['-e', script, file, part, JSON.stringify(restRequest)], ENV)
+    expect(JSON.parse(answered.split('\n').at(-1)!)).toEqual([
+      'MODULE_NOT_FOUND',
+      expect.not.stringContaining('MODULE'),
+    ])
+  })
 })
 
 describe('the verifier of JWTs', () => {
