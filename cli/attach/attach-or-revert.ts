@@ -36,7 +36,7 @@ export async function attachOrRevert(
   if (recorded) await context.journal.update(attachment)
   else await context.journal.begin(attachment)
   try {
-    await runAttach(context, state, attachment, steps, target, own, notedLabel(recorded), confirmKept)
+    await runAttach(context, { state, attachment, steps, target, own, called: notedLabel(recorded), confirmKept })
   } catch (error) {
     throw await afterFailure(error, recorded === undefined, context, state.id)
   }

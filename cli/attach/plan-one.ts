@@ -10,7 +10,8 @@ import { existing, type OpenedApi } from './open'
 import { rejectOtherSluice } from './other-sluice'
 import { type AttachOptions, type AttachPlan, ownAuthorizer, planAttach } from './plan-attach'
 import { planLabel } from './plan-label'
-import { type AttachContext, pendingText, stepText } from './run-attach'
+import { type AttachContext, pendingText } from './run-attach'
+import { stepText } from './step-kinds'
 import { notedAuthorizer, notedMethod } from './steps'
 
 /** Answers that carry the limit's headers, where nothing else is said: API Gateway maps exact status codes only. */

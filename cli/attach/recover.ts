@@ -8,7 +8,8 @@ import { adviceText, type FoundSluice, ownerText } from './other-sluice'
 import { deploymentBefore, type EarlierState, planRecovery, RECOVERY_MARK, type RecoveryPlan } from './plan-recovery'
 import { methodsAfter } from './revert-steps'
 import { pendingText } from './run-attach'
-import { revertText, runReverts } from './run-detach'
+import { runReverts } from './run-detach'
+import { revertText } from './step-kinds'
 import type { AttachJournal } from './steps'
 
 interface Options extends OutputOptions {
@@ -49,7 +50,7 @@ export function recover(session: Session, options: Options, apiId: string, open:
       await confirm(`Remove what attach left on API ${apiId}${also}?`, io, options)
       const progress = (text: string) => print.note(text)
       await io.interrupts.during((pressed) =>
-        runReverts({ control, progress, pressed }, plan.reverts, state, RECOVERY_MARK, async () => {}),
+        runReverts({ control, progress, pressed }, plan.reverts, state, RECOVERY_MARK, NOTHING_OUTSIDE),
       )
     }
     const isDone = !options.dryRun && plan.closed.length === 0
@@ -64,6 +65,9 @@ export function recover(session: Session, options: Options, apiId: string, open:
       )
   })
 }
+
+/** Permissions went with the function, and labels with the journal. */
+const NOTHING_OUTSIDE = { removePermission: async () => {}, revertLabel: async () => {} }
 
 /**
  * The authorizers that attach made for a function that was deleted.

@@ -1,12 +1,11 @@
-import { printed } from '../../limiter/errors'
 import { InterruptedError, UserError } from '../exit'
 import type { ApiLabel } from './api-label'
-import type { ApiControl, ApiState, Authorizer, Method, PendingEdits } from './api-state'
+import type { ApiControl, PendingEdits } from './api-state'
 import type { FunctionPolicy } from './function'
 import type { JournalStore } from './journal'
-import { type Attachment, attachMark, type LabelStep, type Step } from './steps'
+import { type AttachRun, applyStep, stepText } from './step-kinds'
+import type { Step } from './steps'
 import { UnchangedCheck } from './unchanged-check'
-import { authorizerName, type FunctionName, functionUri, permissionPrefix, permissionSource } from './wanted'
 
 /** What the steps of attach and detach need. */
 export interface AttachContext {
@@ -20,34 +19,27 @@ export interface AttachContext {
   readonly pressed: AbortSignal
 }
 
+/** A plan that somebody agreed to. */
+export interface AgreedPlan
+  extends Pick<AttachRun, 'state' | 'attachment' | 'target' | 'own' | 'called' | 'confirmKept'> {
+  readonly steps: readonly Step[]
+}
+
 /**
  * Runs the steps of a plan, each recorded before it is done. It can be interrupted at any moment: the next attach or
- * detach continues from the journal and the API's state. What a step changes is read again right before, and changed
- * only if it still is as the plan shows it.
+ * detach continues from the journal and the API's state.
  *
- * @param attachment as the journal already has it.
- * @param state from which the plan was made.
- * @param own the authorizer, if it exists already.
- * @param called the label that attach set before.
- * @param confirmKept throws if Sluice no longer verifies what a method's authorizer did.
  * @throws InterruptedError between two steps.
  */
-export async function runAttach(
-  { control, journal, policy, label, progress, pressed }: AttachContext,
-  state: ApiState,
-  attachment: Attachment,
-  steps: readonly Step[],
-  target: FunctionName,
-  own: Authorizer | undefined,
-  called: LabelStep | undefined,
-  confirmKept: (method: Method) => Promise<void>,
-): Promise<void> {
-  const unchanged = new UnchangedCheck(control, state)
-  const expected = new Map(state.methods.map((method) => [method.key, method]))
-  let authorizerId = own?.id
-  const known = () => {
-    if (authorizerId === undefined) throw new Error('the plan uses an authorizer that it does not create')
-    return authorizerId
+export async function runAttach(context: AttachContext, { steps, ...plan }: AgreedPlan): Promise<void> {
+  const { control, journal, progress, pressed } = context
+  const { attachment, state, own } = plan
+  const run: AttachRun = {
+    ...context,
+    ...plan,
+    unchanged: new UnchangedCheck(control, state),
+    methods: new Map(state.methods.map((method) => [method.key, method])),
+    authorizerId: own?.id,
   }
   for (const [index, step] of steps.entries()) {
     if (pressed.aborted) {
@@ -56,87 +48,10 @@ export async function runAttach(
       )
     }
     progress(`[${index + 1}/${steps.length}] ${stepText(step, state)}`)
-    if (step.kind !== 'label') await journal.note(attachment, step)
-    switch (step.kind) {
-      case 'label':
-        await label.give(attachment, step, called)
-        break
-      case 'authorizer':
-        if (own) await control.repairAuthorizer(own, functionUri(target))
-        else authorizerId = await createAuthorizer(control, target)
-        await journal.note(attachment, { kind: 'authorizer', id: authorizerId })
-        break
-      case 'permission':
-        await policy.add(permissionPrefix(state.id) + known(), permissionSource(target, state.id, known()))
-        break
-      case 'gateway-response':
-        await unchanged.response()
-        await control.respond(step.after)
-        break
-      case 'method': {
-        const method = expected.get(step.key)!
-        const authorization = { type: 'CUSTOM', authorizerId: known() }
-        if (step.kept !== undefined) await confirmKept(method)
-        await unchanged.method(method)
-        await control.authorize(method, authorization)
-        expected.set(step.key, { ...method, authorization })
-        break
-      }
-      case 'integration': {
-        const integration = state.integrations.find(({ id }) => id === step.id)!
-        await unchanged.integration(integration)
-        await control.mapResponses(integration, step.after)
-        break
-      }
-      case 'deployment': {
-        const { deploymentId } = state.stages.find(({ name }) => name === step.stage)!
-        await unchanged.deployable(step.stage, deploymentId, [...expected.values()])
-        await control.deploy(step.stage, attachMark(attachment))
-        break
-      }
-    }
+    if (step.kind !== 'label') await journal.note(attachment, step) // which is written with the label
+    await applyStep(step, run)
   }
   await journal.update({ ...attachment, phase: 'attached' })
-}
-
-/**
- * Creates the authorizer. If the SDK repeats the call after a lost answer, the second one fails because the first
- * succeeded; then the authorizer is found by its name.
- */
-async function createAuthorizer(control: ApiControl, target: FunctionName): Promise<string> {
-  const name = authorizerName(target.arn)
-  try {
-    return await control.createAuthorizer(name, functionUri(target))
-  } catch (error) {
-    if (!/BadRequest|Conflict/.test((error as Error).name)) throw error
-    const made = (await control.read()).authorizers.find((one) => one.name === name)
-    if (!made) throw error
-    return made.id
-  }
-}
-
-/** What a step does, as a line of the plan and of the progress. */
-export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind' | 'authorizers'>): string {
-  switch (step.kind) {
-    case 'label':
-      return `give the API the label ${printed(step.after.label)}`
-    case 'authorizer':
-      return step.id === undefined ? 'create the authorizer' : `repair authorizer ${step.id}`
-    case 'permission':
-      return 'allow API Gateway to call the function for this authorizer'
-    case 'gateway-response':
-      return `denials by any authorizer of this API get status 429 with headers instead of ${step.before.statusCode || '403'}`
-    case 'method': {
-      const { type, authorizerId } = step.before
-      const other = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
-      const rest = step.kept ? `, and ${step.kept}` : step.lost ? `, LOSES AUTHENTICATION: ${step.lost}` : ''
-      return `${step.key}: ${type === 'NONE' ? 'use Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}${rest}`
-    }
-    case 'integration':
-      return `integration ${step.id}: responses get rate-limit headers`
-    case 'deployment':
-      return `deploy stage ${step.stage}${kind === 'HTTP' ? '' : ', with all undeployed changes'}`
-  }
 }
 
 /** Warnings before other people's edits go live. */
