@@ -6,12 +6,12 @@ const OF_HOME = /^(HOME|XDG_CACHE_HOME|JAVA_HOME|NODE_EXTRA_CA_CERTS|SSL_CERT_\w
 
 /** The rest of every test's environment, and of the processes that it starts. */
 const FIXED = {
-  HOME: '/nonexistent',
+  HOME: '/dev/null', // which nothing can make a folder
   LANG: 'C.UTF-8',
   TZ: 'Pacific/Chatham', // so that local time is never UTC
   NODE_ENV: 'test', // else the CDK replaces functions of Node's
-  AWS_CONFIG_FILE: '/nonexistent',
-  AWS_SHARED_CREDENTIALS_FILE: '/nonexistent',
+  AWS_CONFIG_FILE: '/dev/null',
+  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
   AWS_EC2_METADATA_DISABLED: 'true',
   AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true', // of old Node versions, in every process
   CDK_VALIDATION: 'false', // a tenth of a second for each stack; `npm run synth` has the template validated

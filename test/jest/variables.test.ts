@@ -31,7 +31,7 @@ function isolated(needsHome: boolean): Record<string, string> {
 it('a suite has the same variables wherever it runs, but those that choose what is tested', () => {
   const { HOME, TZ, LANG, NODE_ENV, ...others } = isolated(false)
   expect({ HOME, TZ, LANG, NODE_ENV }).toEqual({
-    ...{ HOME: '/nonexistent', TZ: 'Pacific/Chatham', LANG: 'C.UTF-8', NODE_ENV: 'test' },
+    ...{ HOME: '/dev/null', TZ: 'Pacific/Chatham', LANG: 'C.UTF-8', NODE_ENV: 'test' },
   })
   expect(others).toMatchObject(KEPT)
   for (const name of Object.keys(HOSTILE)) expect([name, others[name]]).toEqual([name, undefined])
@@ -44,7 +44,7 @@ it('a slow suite has the home as well, where packages are, and what reaches thei
 
 it('this suite has such variables, in local time that is not UTC, and so have processes that it starts', () => {
   const { AWS_CONFIG_FILE, HOME, PORT, TZ } = process.env
-  expect([AWS_CONFIG_FILE, HOME, PORT, TZ]).toEqual(['/nonexistent', '/nonexistent', undefined, 'Pacific/Chatham'])
+  expect([AWS_CONFIG_FILE, HOME, PORT, TZ]).toEqual(['/dev/null', '/dev/null', undefined, 'Pacific/Chatham'])
   expect(new Date(0).getHours()).toBe(12)
   const script = 'console.log(JSON.stringify(process.env))'
   const child = JSON.parse(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8' }))
