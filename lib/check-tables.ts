@@ -43,7 +43,7 @@ function keyMistakes(prop: string, table: ITableV2 | undefined, wanted: readonly
   if (!schema?.KeySchema) return []
   const typeOf = (name: string) =>
     schema.AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType
-  const names = schema.KeySchema.toSorted((a, b) => a.KeyType.localeCompare(b.KeyType)).map((key) => key.AttributeName)
+  const names = schema.KeySchema.toSorted((a, b) => (a.KeyType < b.KeyType ? -1 : 1)).map((key) => key.AttributeName)
   const text = (keys: readonly string[], type: (name: string) => string | undefined) =>
     keys.map((name) => `${printed(name)} (${type(name)})`).join(' and ')
   const [got, want] = [text(names, typeOf), text(wanted, () => 'S')]
