@@ -137,8 +137,8 @@ export async function reportCost(request: unknown, used: UsedUnits): Promise<voi
 }
 
 /**
- * The reservation of a request whose true cost another process will report, to hand to it and to nobody else. What it
- * reserves stays open when the handler ends.
+ * The reservation of a request whose true cost another process will report, to hand only to it. What it reserves stays
+ * open when the handler ends.
  *
  * @returns `undefined` where nothing is reserved.
  */

@@ -63,15 +63,16 @@ export interface AuthorizerFunctionOptions {
    */
   readonly logRetention?: RetentionDays
   /**
-   * Who decides when DynamoDB cannot be asked: `local` counts in each instance's memory, `allow` and `deny` count
+   * What decides when DynamoDB cannot be reached: `local` counts in each instance's memory, `allow` and `deny` count
    * nothing.
    * @default 'local'
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
   /**
-   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say who has to,
-   * and while that cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs). `none`:
-   * nobody ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are a mistake.
+   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say which callers
+   * do, and while that cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs).
+   * `none`: nobody ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are a
+   * mistake.
    * @default 'config'
    */
   readonly authentication?: 'config' | 'none'
@@ -101,8 +102,8 @@ export interface AuthorizerFunctionOptions {
    */
   readonly denials?: 'gateway-403' | 'backend-429'
   /**
-   * The authorizer that the API had before: its function is asked first, with the event as it came, and without its yes
-   * nothing passes or is counted. Its policy, principal and context are handed on; see docs/deploy.md.
+   * The authorizer that the API had before: its function is called first, with the event as it came, and nothing passes
+   * or is counted unless it allows it. Its policy, principal and context are handed on; see docs/deploy.md.
    * @default nobody is asked
    */
   readonly upstream?: IFunction
@@ -142,7 +143,7 @@ export interface AuthorizerFunctionOptions {
    */
   readonly metricsInterval?: Duration
   /**
-   * Where CloudWatch keeps the metrics. Limiters of one account and Region that are to be told apart need one each.
+   * Where CloudWatch keeps the metrics. To distinguish limiters of one account and Region, give each its own.
    * @default 'Sluice'
    */
   readonly metricsNamespace?: string

@@ -13,7 +13,7 @@ import { NearingRule, type NearingRuleOptions } from './watch/nearing-rule'
 /** By this id the warning can be acknowledged. */
 const WARNING = 'sluice:sharedMetricsNamespace'
 
-/** What watches a limiter in CloudWatch: nothing of it is made, and nothing of it costs, unless it is asked for. */
+/** What watches a limiter in CloudWatch: each part is made, and costs something, only if you call for it. */
 export abstract class WatchedLimiter extends LimiterMetrics {
   abstract readonly logGroup: ILogGroup
   abstract readonly configTable: ITableV2
@@ -47,7 +47,7 @@ export abstract class WatchedLimiter extends LimiterMetrics {
   }
 
   /**
-   * Saves queries of the log in CloudWatch Logs Insights: who was denied most, by which policy, who for the first time,
+   * Saves queries of the log in CloudWatch Logs Insights: callers denied most, by which policy, and for the first time,
    * decisions without the state table, mistakes in the config table.
    *
    * @throws when it is called again.

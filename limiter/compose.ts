@@ -90,7 +90,7 @@ export function compose(
   return decision
 }
 
-/** Whether policies were asked that somebody wrote: of a request that reserves 0 units of all policies none is. */
+/** Whether user-defined policies were checked: none is for a request that reserves 0 units of all policies. */
 const hasExternal = ({ policies }: SubjectVerdicts): boolean => policies.some(({ isInternal }) => !isInternal)
 
 /** What only some standings say. */

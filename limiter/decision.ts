@@ -13,9 +13,9 @@ export interface Standing {
   readonly counts?: 'running'
   /** Whole units still permitted at this instant, after this request; never negative. */
   readonly remaining: number
-  /** Time until the quota is whole again if nobody asks; 0 when it is. */
+  /** Time until the quota is full again if no request comes; 0 when it is full. */
   readonly resetAfterMs: number
-  /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
+  /** Time until this very request would pass if no other comes first: 0 when allowed, `Infinity` when it never can. */
   readonly retryAfterMs: number
   /** How long an allowed request should wait for its turn; 0 unless a leaky bucket or `action: delay` queues it. */
   readonly delayMs: number
@@ -43,24 +43,21 @@ export interface Decision extends Standing {
    * denial, a peek, or a degraded decision of the failure mode `allow`.
    */
   readonly chargedAt: EpochMs | null
-  /**
-   * A cached denial: subjects that were not asked may make the request wait longer than
-   * `retryAfterMs`.
-   */
+  /** A cached denial: subjects that were not checked may make the request wait longer than `retryAfterMs`. */
   readonly retryAfterIsLowerBound: boolean
-  /** The store could not be asked, and the failure mode decided. */
+  /** The store could not be reached, and the failure mode decided. */
   readonly degraded: boolean
   /**
-   * Why the store could not be asked. With `item` the subject's own item is refused, and the decision is a denial in
+   * Why the store could not be reached. With `item` the subject's own item is refused, and the decision is a denial in
    * every failure mode. Absent where it could.
    */
   readonly failure?: StoreFailure
   /**
    * The failure mode that decided: the limiter's, and `deny` where the subject's own item is refused. Absent where the
-   * store could be asked.
+   * store was reached.
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
-  /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
+  /** The part of `delayMs` that the caller of the limiter waits, for policies with `delayIn: authorizer`. */
   readonly waitMs: number
   /** Allowed in the share by which a limit may be overrun. */
   readonly overrun: boolean

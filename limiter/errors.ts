@@ -103,7 +103,7 @@ export class CostError extends SluiceError {
   }
 }
 
-/** A moment that is none, or lies in the future, said of units to give back. Nothing was given back. */
+/** An invalid moment, or one in the future, for units to give back. Nothing was given back. */
 export class ChargedAtError extends SluiceError {
   override readonly name = 'ChargedAtError'
   readonly code = 'invalid_charged_at'
@@ -159,7 +159,7 @@ export class SubjectError extends SluiceError {
  * - `refused`: credentials, permissions or the request itself were turned down.
  * - `unreachable`: no connection, or one that broke.
  * - `malformed`: an answer that is not one of DynamoDB's.
- * - `in-doubt`: a refund or a reset whose answer was lost, and others have written since: nobody can tell whether it
+ * - `in-doubt`: a refund or a reset whose answer was lost, and others have written since: it is unknown whether it
  *   happened. It is not tried again.
  */
 export type StoreFailure =

@@ -1,5 +1,5 @@
 /**
- * What to answer when the store cannot be asked; every such decision says `degraded`.
+ * What to answer when the store cannot be reached; every such decision says `degraded`.
  * - `local`: the same policies, counted in this instance's memory, which admits its share of each limit.
  * - `allow`: let everything pass.
  * - `deny`: let nothing pass.

@@ -87,7 +87,7 @@ export interface Limiter {
   waitFor(subject: string, options?: WaitOptions): Promise<Decision>
   /**
    * Settles a reservation to what was really used: gives back what was not, and charges what was used beyond it, past
-   * the limit too, so that nobody passes until that is paid. It counts once, however often it is called. After the
+   * the limit too, so that no request passes until that is paid. It counts once, however often it is called. After the
    * reservation's time it charges what is beyond it, and gives nothing back; an hour later it does nothing.
    *
    * @param used units of all policies that are reserved, or by the cost's name: `{ costs: { tokens: 812 } }`. What is
@@ -107,9 +107,9 @@ export interface Limiter {
    * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
    * back what `costs` says, or 1 unit.
    *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
-   * any more: the units may still be charged. They are never given back twice, so after `in-doubt` do not call it
-   * again.
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when it can no
+   * longer be known: the units may still be charged. They are never given back twice, so after `in-doubt` do not call
+   * it again.
    */
   refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions, 'costs'>): Promise<void>
   /**
@@ -120,8 +120,8 @@ export interface Limiter {
   /**
    * Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`.
    *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
-   * any more. It may be called again.
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when it can no
+   * longer be known. It may be called again.
    */
   reset(subject: string): Promise<void>
 }

@@ -34,7 +34,7 @@ export function end(local: LocalCount, id: string): boolean {
   return held.length > 0
 }
 
-/** A policy's count with so many units more, which others were seen to take; nobody is locked out by them. */
+/** A policy's count with so many units more, which others were seen to take; no lock-out by them. */
 export function withUnits(
   { counter, windowMs }: CompiledPolicy,
   fields: Fields,

@@ -18,8 +18,8 @@ export interface RateLimiterOptions {
   /** @default 'local' */
   readonly onStoreError?: FailureMode
   /**
-   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1:
-   * 1 / number of instances.
+   * The share of each limit that this instance admits while the store cannot be reached, above 0 and up to 1: 1 /
+   * number of instances.
    * @default 1
    */
   readonly localShare?: number

@@ -15,7 +15,8 @@ export type AsyncDispose = SymbolConstructor extends { readonly asyncDispose: in
 /** A decision, and the slots that an allowed request has from then on. */
 export interface AcquiredDecision extends ReservedDecision {
   /**
-   * Frees the slots, and settles what is reserved. It counts once, however often it is called, and frees nobody else's.
+   * Frees the slots, and settles what is reserved. It counts once, however often it is called, and frees no other
+   * request's slot.
    *
    * @param used units that were used, as for `settle`. @default what is reserved stays charged
    * @returns false when nothing is held any more: it was released or settled before, its time is over, the subject was
@@ -27,6 +28,6 @@ export interface AcquiredDecision extends ReservedDecision {
 
 /**
  * What `acquire` resolves with. `await using slot = await limiter.acquire(…)` releases it at the end of the block. If
- * the store cannot be asked then, the slot lasts until its timeout, and nothing is thrown.
+ * the store cannot be reached then, the slot lasts until its timeout, and nothing is thrown.
  */
 export type Slot = AcquiredDecision & AsyncDispose

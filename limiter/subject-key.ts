@@ -20,8 +20,8 @@ const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
  * namespace, have different keys.
  *
  * Without a secret the hash is SHA-256, `ip#…`: whoever has the table can hash all IPv4 addresses, and knows whose item
- * is whose. With one it is HMAC-SHA256 of the key without it, `ip~…`, which nobody can compute who lacks the secret.
- * The one follows from the other, so that items can be moved whose subjects nobody knows; and the two are told apart at
+ * is whose. With one it is HMAC-SHA256 of the key without it, `ip~…`, which cannot be computed without the secret. The
+ * one follows from the other, so that items can be moved whose subjects nobody knows; and the two are told apart at
  * sight.
  */
 export function subjectKey(subject: string, secret?: Uint8Array, namespace = ''): string {

@@ -28,8 +28,8 @@ export interface ReserveOptions extends TakeOptions {
  */
 export interface ReservedDecision extends Decision {
   /**
-   * What `settle` and `meter` want: text to hand to whoever knows the true cost, and to nobody else. Absent where
-   * nothing is reserved: the request was denied, or decided without the store.
+   * What `settle` and `meter` want: a string to hand only to the process that knows the true cost. Absent where nothing
+   * is reserved: the request was denied, or decided without the store.
    */
   readonly reservation?: string
 }

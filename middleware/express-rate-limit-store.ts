@@ -47,7 +47,7 @@ const ENDS_IN_ONLY_COLON = /^[^:]+:$/
  * hit is one `UpdateItem`, counted once even where its answer is lost, in windows of `windowMs` that begin by the clock
  * and not with a key's first hit.
  *
- * While the table cannot be asked, every method throws a `StoreUnavailableError`, and `passOnStoreError` decides.
+ * While the table cannot be reached, every method throws a `StoreUnavailableError`, and `passOnStoreError` decides.
  */
 export class ExpressRateLimitStore {
   readonly prefix: string

@@ -1,6 +1,6 @@
 import type { AuthorizerContext } from '../lambda/responses/context'
 
-/** What the client of a WebSocket is told about a message that is denied. */
+/** What the client of a WebSocket receives for a denied message. */
 export interface MessageDenial {
   /** 429 over the limit, 401 without the credentials that the route requires, 500 where they cannot be checked. */
   readonly status: 401 | 429 | 500

@@ -7,7 +7,7 @@ export interface TieredDecision {
   readonly allowed: boolean
   /** 200 where it is allowed, 401 for bad or missing credentials, 500 where they cannot be checked, else 429. */
   readonly status: 200 | 401 | 429 | 500
-  /** For the response, whoever answers it. */
+  /** For the response, also of a denial. */
   readonly headers: Readonly<Record<string, string>>
   /** A problem document (RFC 9457) for the answer to a denial; absent where the request is allowed. */
   readonly body?: string
@@ -18,7 +18,7 @@ export interface TieredDecision {
 /** What a program knows of a message beside its event. */
 export interface MessageOptions extends Caller, Pick<TieredRequest, 'cost' | 'costs'> {}
 
-/** The authorizer for programs that have no API Gateway in front, and for messages, about which it is not asked. */
+/** The authorizer for programs that have no API Gateway in front, and for messages, for which it is not invoked. */
 export interface TieredLimiter {
   /**
    * Decides a request as the authorizer does: charges what it takes, or denies it.

@@ -110,7 +110,7 @@ const MOST_CONNECTIONS = 10_000
  * `sluice/backend` or `cost`. All other events, `$connect` and `$disconnect` among them, are served as by
  * `withRateLimit`, so one function may have all routes.
  *
- * Where a table cannot be asked, the failure mode decides. Errors of the handler, of `takes`, `caller` and `answer`
+ * Where a table cannot be reached, the failure mode decides. Errors of the handler, of `takes`, `caller` and `answer`
  * pass through. A denial that cannot be sent, or a connection that cannot be closed, is logged.
  *
  * @throws ConfigError with every mistake in the options.

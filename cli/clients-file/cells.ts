@@ -18,7 +18,7 @@ export function toCell(text: string): string {
   return QUOTED.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** The text that `toCell` made a cell of. A formula that somebody wrote by hand stays as it is. */
+/** The text that `toCell` made a cell of. A formula that was written by hand stays as it is. */
 export const fromCell = (cell: string): string => (cell.startsWith("'") && FORMULA.test(cell) ? cell.slice(1) : cell)
 
 export const toLine = (cells: readonly string[]): string => `${cells.map(toCell).join(',')}\r\n`

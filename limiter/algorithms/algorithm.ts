@@ -131,9 +131,9 @@ export interface Verdict {
   readonly allowed: boolean
   /** Whole units still permitted at this instant, after this request. */
   readonly remaining: number
-  /** Time until the quota is whole again if nobody asks; 0 when it is. */
+  /** Time until the quota is full again if no request comes; 0 when it is full. */
   readonly resetAfterMs: number
-  /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
+  /** Time until this very request would pass if no other comes first: 0 when allowed, `Infinity` when it never can. */
   readonly retryAfterMs: number
   /** How long an allowed request has to wait for its turn. Only what queues says so. */
   readonly delayMs?: number

@@ -105,8 +105,8 @@ export const inTurn = (limit: Counter, raised: Counter): Counter => ({
 })
 
 /**
- * Gives back units of a request that came at `chargedAt`, and of which is not known how long it had to wait: only while
- * nobody has been charged later than that, and so this request has not either.
+ * Gives back units of a request that came at `chargedAt` and whose delay is unknown: only while nobody has been charged
+ * later than that, and so this request has not either.
  */
 export function refundUnlessQueued(
   counter: Counter,

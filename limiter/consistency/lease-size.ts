@@ -11,8 +11,8 @@ const THROTTLED_MS = 10_000
 /** Of the fair share of what is left, so much at once: what others take meanwhile is not known. */
 const AT_ONCE = 7 / 8
 /**
- * By so many standard deviations may chance deny an instance the requests for which it holds units, and may it get more
- * than it holds units for.
+ * Safety margin in standard deviations: by so much may chance deny an instance the requests for which it holds units,
+ * and may it get more than it holds units for.
  */
 const UNSPENT_DEVIATIONS = 2
 const UNEXPECTED_DEVIATIONS = 2

@@ -70,8 +70,8 @@ export interface PolicyInput {
   /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
   readonly delayIn?: DelayIn
   /**
-   * How long who goes on past the limit is refused, whatever becomes free meanwhile: a duration.
-   * @default nobody is locked out
+   * Lock-out duration: for how long a repeat offender is rejected, even when units become free.
+   * @default no lock-out
    */
   readonly blockFor?: string
   /** How many denials within a window, from the first of them on, lock out: 1 to 1000. @default 1 */
@@ -109,7 +109,7 @@ export interface ConcurrencyInput extends Unread {
   readonly algorithm: typeof CONCURRENCY
   /** Requests that run at one time, 1 to 1000. */
   readonly limit: number
-  /** After which time a slot that nobody released is free: a duration from `1s` to `24h`. */
+  /** After which time an unreleased slot is free: a duration from `1s` to `24h`. */
   readonly timeout: string
   /** What becomes of a request past the limit. @default 'deny' */
   readonly action?: 'deny' | 'observe'

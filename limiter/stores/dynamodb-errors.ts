@@ -17,8 +17,8 @@ const THROTTLED =
 const REFUSED =
   /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|Credentials|Validation/
 /**
- * Of a `ValidationException`: too large for DynamoDB, or an attribute that somebody else has made something else. Its
- * other messages are about the table.
+ * Of a `ValidationException`: too large for DynamoDB, or an attribute whose type another writer changed. Its other
+ * messages are about the table.
  */
 const ABOUT_ONE_ITEM = /item size|expression size|too many operators|incorrect data type|document path|number overflow/i
 const UNREACHABLE =

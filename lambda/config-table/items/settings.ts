@@ -31,9 +31,7 @@ export interface Settings {
    * are not even counted.
    */
   readonly mode: ServiceMode
-  /**
-   * From which percentage of a limit on a caller is near it, which is logged and counted, 1 to 99; `off`: from none.
-   */
+  /** Percentage of a limit at which a caller is near it, which is logged and counted, 1 to 99; `off`: never. */
   readonly nearing: number | 'off'
   /** How many preflights an address may send, counted apart from its other requests. */
   readonly preflight: Policy
