@@ -93,7 +93,7 @@ const GROUPS = [
   },
   {
     name: 'block',
-    description: 'Who is turned away, or is allowed without counting.',
+    description: 'Manage callers that are blocked, or allowed without counting.',
     commands: [addBlockAdd, addBlockRemove, addBlockList, addBlockExport],
   },
   {
@@ -114,7 +114,7 @@ const GROUPS = [
   },
   {
     name: 'import',
-    description: 'Bring limits and clients from elsewhere.',
+    description: 'Import limits and clients.',
     commands: [addImportUsagePlans],
   },
 ] as const

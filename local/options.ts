@@ -14,7 +14,7 @@ export interface DevOptions {
   /** Of the embedded engine. @default 10,000 above `port` */
   readonly dynamodbPort?: number
   readonly api: 'rest' | 'http' | 'websocket'
-  /** The module whose `handler` has the routes of a WebSocket API. @default a sample that says what it heard */
+  /** The module whose `handler` has the routes of a WebSocket API. @default a sample that repeats messages */
   readonly handler?: string
   /** The route keys of a WebSocket API beside `$default`. @default none; with the sample `ask` */
   readonly routes?: readonly string[]

@@ -35,7 +35,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
     .option('--allow', 'allow it without counting instead')
     .option('--note <text>', 'reason; "" removes it')
     .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z; "never" removes it')
-    .option('--force', 'also a client that has no record yet: the entry holds once it has one')
+    .option('--force', 'accept a client without a record: the entry takes effect once it has one')
     .action(async (text: string, options: Options) => {
       const end = endOf(options.expires, session)
       const table = await session.connect(options).configTable()

@@ -39,12 +39,12 @@ export const addDev: AddCommand = (group, session) => {
     )
     .option(
       '--handler <file>',
-      'WebSocket: the module whose export "handler" gets the events of all routes (default: a sample that says what it heard)',
+      'WebSocket: the module whose export "handler" gets the events of all routes (default: a sample that repeats messages)',
     )
     .option('--routes <keys>', 'WebSocket: route keys beside $default, such as "send,join"', routeKeys)
     .option(
       '--route-selection <expression>',
-      'WebSocket: what finds the route key in a message (default: $request.body.action)',
+      'WebSocket: expression for the route key of a message (default: $request.body.action)',
     )
     .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
     .option(

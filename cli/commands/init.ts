@@ -29,7 +29,7 @@ export const addInit: AddCommand = (group, session) => {
         'an API of your CDK app, an HTTP API that exists, or the library in a program',
       ).choices(TARGETS),
     )
-    .addOption(new Option('--callers <how>', 'what tells callers apart').choices(CALLERS))
+    .addOption(new Option('--callers <how>', 'how callers are identified').choices(CALLERS))
     .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MOST_UNITS))
     .option('--file <file>', 'the tiers file to write; the library needs none', 'tiers.yaml')
     .option('--force', 'overwrite the file')

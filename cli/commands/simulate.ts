@@ -66,7 +66,7 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--tiers <file>', `the tiers file to decide by, or what is in force: ${CURRENT}, the default with --set`)
     .option(
       '--set <policy=limit>',
-      'change one limit of these: tier.policy=limit[:burst][/window], also of a route or of global; may be given several times',
+      'change one limit: tier.policy=limit[:burst][/window], also of a route or of global; may be given several times',
       gather,
       [],
     )
@@ -74,13 +74,15 @@ export const addSimulate: AddCommand = (group, session) => {
       '--against <file>',
       `compare with another tiers file, or with what is in force: ${CURRENT} (default with --set: without the change)`,
     )
-    .option('--tier <name>', 'the tier of callers of whom the log names none')
+    .option('--tier <name>', 'tier of callers for whom the log names none')
     .option('--map <fields>', 'names in the log by field, such as time=ts,key=apiKeyId', gather, [])
-    .addOption(new Option('--format <name>', 'how the log is written (default: by how it begins)').choices(FORMATS))
-    .option('--reorder <duration>', 'how much out of order lines may be', durationOrNone, 60_000)
-    .option('--timezone <offset>', 'of times without one: UTC, or +02:00', toOffset)
-    .option('--instances <count>', 'of the authorizer, for leased and eventual policies', wholeNumber(1), 1)
-    .option('--suggest', 'the limits that at most 0.1 % of the clients would have met')
+    .addOption(
+      new Option('--format <name>', 'format of the log (default: detected from its beginning)').choices(FORMATS),
+    )
+    .option('--reorder <duration>', 'how far lines may be out of order', durationOrNone, 60_000)
+    .option('--timezone <offset>', 'time zone of times without one: UTC, or +02:00', toOffset)
+    .option('--instances <count>', 'authorizer instances, for leased and eventual policies', wholeNumber(1), 1)
+    .option('--suggest', 'suggest limits that at most 0.1 % of the clients would have reached')
     .option('--top <count>', `entries of each list (default: ${TOP}, and ${TOP_JSON} with --json)`, wholeNumber(1))
     .option('--html <file>', 'also write the report as a page with plots')
     .option(

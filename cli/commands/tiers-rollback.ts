@@ -23,7 +23,7 @@ export const addTiersRollback: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'rollback <change>',
-    'Undo a change of sluice history, by its id or how that begins: tiers, routes and settings become what they were before it, after showing the ' +
+    'Undo a change that sluice history lists, by its id or a prefix of it: tiers, routes and settings become what they were before it, after showing the ' +
       'differences and asking. Items that were edited since are refused. Clients and the block list are kept.',
     ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
   )

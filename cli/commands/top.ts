@@ -34,7 +34,7 @@ export const addTop: AddCommand = (group, session) => {
       'sluice top --gateway http://localhost:3001',
     ],
   )
-    .option('--once', 'print what there is, and end')
+    .option('--once', 'print once and exit')
     .addOption(
       new Option('--since <duration>', 'add up this long, from 10s to 1d')
         .argParser(durationBetween(10_000, DAY_MS, '10s to 1d'))
