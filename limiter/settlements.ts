@@ -72,7 +72,7 @@ export class Settlements {
   private async findHold(caller: Reserved): Promise<EpochMs | undefined> {
     const { key, id, forMs } = caller
     const now = this.subjects.now()
-    const item = await this.subjects.items.look(key, this.subjects.deadline())
+    const item = await this.subjects.items.readByWrite(key, this.subjects.deadline())
     const until = numberOf(fieldsOf(item, RESERVATIONS), id)
     return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
   }
@@ -87,7 +87,7 @@ export class Settlements {
       const now = this.subjects.now()
       if (item === undefined || !isOpenIn(item, reserved, now)) {
         if (isStored) return GONE
-        item = await this.subjects.items.look(key, deadline)
+        item = await this.subjects.items.readByWrite(key, deadline)
         isStored = true
         continue
       }

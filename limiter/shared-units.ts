@@ -73,7 +73,7 @@ export class SharedUnits {
       const owed = debtWrites(item, entries, units, chargedAt, now)
       if (owed.length === 0) {
         if (isStored) return // a policy that only observes has no room for it
-        item = await this.subjects.items.look(key, deadline)
+        item = await this.subjects.items.readByWrite(key, deadline)
         isStored = true
         continue
       }
@@ -115,7 +115,7 @@ export class SharedUnits {
     const see = async () => {
       const item = isFirst ? guess : this.subjects.view(key)?.item
       isFirst = false
-      return item ?? (await this.subjects.items.look(key, deadline))
+      return item ?? (await this.subjects.items.readByWrite(key, deadline))
     }
     await giveBackOnce(this.subjects, key, see, partsOf, deadline)
   }

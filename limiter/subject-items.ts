@@ -77,7 +77,7 @@ export class SubjectItems {
   }
 
   /** What is stored, for who may write and not read: a write that is refused brings the item back. */
-  async look(key: string, deadline: Deadline): Promise<Item> {
+  async readByWrite(key: string, deadline: Deadline): Promise<Item> {
     const write = { parts: [], id: this.calls.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: this.calls.now() }
     return (await this.apply(key, write, deadline)).item
   }
