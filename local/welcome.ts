@@ -1,10 +1,10 @@
+import { type DevOptions, routeKeysOf } from '../cli/dev-options'
 import { counted, limitText } from '../cli/terminal/output'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { checkTiersFile, type TiersFile } from '../provisioning/tiers-file'
 import { TABLES } from './dynamodb'
 import type { Engine } from './engines/engine'
 import type { Route } from './gateway/routes'
-import { type DevOptions, routeKeysOf } from './options'
 import { keysOf } from './seed'
 
 /** The fields of a tier that are printed here. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
-import type { DevOptions } from '../../local/options'
 import { wholeNumber } from '../arguments'
 import { type AddCommand, describeCommand } from '../command'
+import type { DevOptions } from '../dev-options'
 import { UserError } from '../exit'
 import { usualPort } from '../tables/local-gateway'
 

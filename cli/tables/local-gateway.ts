@@ -1,6 +1,6 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { printed } from '../../limiter/errors'
-import { gatewayPortsOf } from '../../local/options'
+import { gatewayPortsOf } from '../dev-options'
 import { UserError } from '../exit'
 import type { Io } from '../terminal/io'
 import { isLoopback } from './local-engine'

@@ -5,7 +5,7 @@ import { connect } from '../../local/dynamodb'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { useExternalEngine } from '../../local/engines/external'
 import { startEngine } from '../../local/engines/start-engine'
-import { enginePort, gatewayPortsOf } from '../../local/options'
+import { enginePort, gatewayPortsOf } from '../../cli/dev-options'
 
 const here = dynoxideBinary() !== undefined
 const testWithDynoxide = here ? test : test.skip

@@ -1,5 +1,4 @@
-import type { EngineName } from './engines/engine'
-import { StartError } from './start-error'
+import { UserError } from './exit'
 
 /** What `sluice dev` is told. */
 export interface DevOptions {
@@ -23,7 +22,7 @@ export interface DevOptions {
   /** Function instances. */
   readonly instances: number
   /** @default the fastest that runs here */
-  readonly engine?: EngineName
+  readonly engine?: 'dynoxide' | 'dynalite'
   /** An engine that already runs. @default an embedded one */
   readonly endpoint?: string
   /** Names other than this machine's by which the gateway may be asked. @default none */
@@ -45,7 +44,7 @@ const ABOVE = 10_000
 export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dynamodbPort'>): number {
   if (dynamodbPort !== undefined) {
     if (dynamodbPort === port && port !== 0)
-      throw new StartError(`--dynamodb-port must be another than --port, got ${port}`)
+      throw new UserError(`--dynamodb-port must be another than --port, got ${port}`)
     return dynamodbPort
   }
   if (port === 0) return 0
