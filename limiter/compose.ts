@@ -1,15 +1,7 @@
-import type { Exceeded, Verdict, Verdicts } from './algorithms/algorithm'
+import type { Verdict } from './algorithms/algorithm'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Decision, Standing } from './decision'
-import { leftOf } from './known-denial'
-
-/** What the policies of one subject said. */
-export interface SubjectVerdicts {
-  readonly policies: readonly CompiledPolicy[]
-  readonly verdicts: Verdicts
-  /** How long ago they said it, in milliseconds: times have counted down since. @default 0 */
-  readonly elapsedMs?: number
-}
+import { leftOf, type SubjectVerdicts } from './known-denial'
 
 /** Where policies share a name: the standing of each, of which a decision shows the tightest. */
 const ofSameName = new WeakMap<Decision['policies'], ReadonlyMap<CompiledPolicy, Standing>>()
@@ -43,20 +35,28 @@ export function compose(
   let delayMs = 0
   let waitMs = 0
   let chargedAt = Infinity
-  const exceeded: Exceeded[] = []
+  let isOverrun = false
+  let isObserved = false
+  let isDeprioritized = false
   const policies: Record<string, Standing> = {}
   let isNameShared = false
   for (const { policies: asked, verdicts, elapsedMs } of answers) {
     for (let i = 0; i < verdicts.length; i++) {
-      const [policy, verdict] = [asked[i]!, verdicts[i]!]
+      const policy = asked[i]!
+      const verdict = verdicts[i]!
       if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
       if (policy.isInternal && verdict.allowed && !verdict.exceeded && answers.some(hasExternal)) continue
       const standing = toStanding(policy, verdict, degraded, elapsedMs)
-      if (!shown || comesBefore(standing, shown)) [name, shown] = [policy.name, standing]
+      if (!shown || comesBefore(standing, shown)) {
+        name = policy.name
+        shown = standing
+      }
       retryAfterMs = Math.max(retryAfterMs, standing.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
       if (policy.waits) waitMs = Math.max(waitMs, standing.delayMs)
-      if (standing.exceeded) exceeded.push(standing.exceeded)
+      isOverrun ||= standing.exceeded === 'overrun'
+      isObserved ||= standing.exceeded === 'observe'
+      isDeprioritized ||= standing.exceeded === 'deprioritize'
       const other = Object.hasOwn(policies, policy.name) ? policies[policy.name] : undefined // subjects may share names
       isNameShared ||= other !== undefined
       if (!other || tighter(standing, other)) policies[policy.name] = standing
@@ -78,9 +78,9 @@ export function compose(
     delayMs: allowed ? delayMs : 0,
     policy: name,
     waitMs: allowed ? waitMs : 0,
-    overrun: allowed && exceeded.includes('overrun'),
-    observed: allowed && exceeded.includes('observe'),
-    priority: allowed && exceeded.includes('deprioritize') ? 'low' : 'normal',
+    overrun: allowed && isOverrun,
+    observed: allowed && isObserved,
+    priority: allowed && isDeprioritized ? 'low' : 'normal',
     chargedAt: allowed && chargedAt < Infinity ? chargedAt : null,
     retryAfterIsLowerBound: !allowed && retryAfterIsLowerBound,
     degraded,

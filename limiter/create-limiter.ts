@@ -107,12 +107,16 @@ export function createLimiter<
 
   return {
     countsRunning: running !== undefined,
-    take: async (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
-      refuseRunning('take')
-      const charges = [charge(subject, options)]
-      if (options?.reserve !== undefined) return reservations.reserve(charges, options as ReserveOptions)
-      const decision = limiter.decideAtOnce(charges)
-      return decision instanceof Promise ? await decision : decision // nothing to wait for
+    take: (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
+      try {
+        refuseRunning('take')
+        const charges = [charge(subject, options)]
+        return options?.reserve === undefined
+          ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
+          : reservations.reserve(charges, options as ReserveOptions)
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
     acquire: async (subject, options = {}) => {
       if (!running)

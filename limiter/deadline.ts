@@ -20,10 +20,10 @@ export class Deadline {
   bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     const ms = Math.max(1, this.leftMs * share)
     const signal = new Timeout()
-    const late = (): never => {
+    return within(ms, call(signal), () => {
+      signal.end()
       throw new StoreUnavailableError('timeout', `the store did not answer within ${Math.round(ms)} ms`)
-    }
-    return within(ms, call(signal), late, () => signal.end())
+    })
   }
 }
 
@@ -44,13 +44,12 @@ export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<vo
 
 /**
  * What `work` comes to, or what `late` says if that takes longer. The work goes on by itself; nobody hears of its
- * failure then.
+ * failure then, not even where `late` ends it.
  *
  * @param ms in real milliseconds.
  * @param late the answer that is given in its place, or what it throws.
- * @param end is told after that, so that the work's own failure at being ended does not come first.
  */
-export function within<T>(ms: number, work: Promise<T>, late: () => T, end?: () => void): Promise<T> {
+export function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
     const expire = () => {
       try {
@@ -58,7 +57,6 @@ export function within<T>(ms: number, work: Promise<T>, late: () => T, end?: () 
       } catch (error) {
         reject(error)
       }
-      end?.()
     }
     const timer = setTimeout(expire, Math.max(0, ms))
     work.then(

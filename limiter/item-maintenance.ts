@@ -1,4 +1,3 @@
-import type { ConditionalWrite } from './algorithms/conditional-write'
 import { purgeHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
@@ -6,7 +5,7 @@ import type { Deadline } from './deadline'
 import { StoreUnavailableError } from './errors'
 import type { StoreCalls } from './store-calls'
 import { fitted, inWrites } from './stores/expression-budget'
-import { afterWrite } from './stores/memory-store'
+import { itemAfter } from './stores/memory-store'
 import type { Item, ItemWrite, PolicyWrite } from './stores/store'
 import type { SubjectCache } from './subject-cache'
 
@@ -29,10 +28,15 @@ export function purge(
   isOnlyWriter = false,
 ): Promise<void> | undefined {
   const found: PolicyWrite[] = []
-  const add = (prefix: string, write: ConditionalWrite | undefined) => write && found.push({ prefix, write })
-  for (const prefix in item.policies) add(prefix, purgeHolds(item.policies[prefix]!, now))
+  for (const prefix in item.policies) {
+    const write = purgeHolds(item.policies[prefix]!, now)
+    if (write) found.push({ prefix, write })
+  }
   if (!isOnlyWriter)
-    for (const policy of policies) add(policy.prefix, policy.counter.purge(fieldsOf(item, policy)!, now))
+    for (const policy of policies) {
+      const write = policy.counter.purge(fieldsOf(item, policy)!, now)
+      if (write) found.push({ prefix: policy.prefix, write })
+    }
   return found.length === 0 ? undefined : removed(inWrites(found)[0]!, calls, cache, key, now, deadline)
 }
 
@@ -47,7 +51,7 @@ async function removed(
   const write: ItemWrite = fitted({ parts, id: calls.nextId(), at: now })
   try {
     const outcome = await calls.write(key, write, deadline, 1)
-    if (outcome.kind === 'applied') cache.learn(key, afterWrite(outcome.item, write), now)
+    if (outcome.kind === 'applied') cache.learn(key, itemAfter(outcome, write), now)
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

@@ -19,10 +19,12 @@ interface Said {
   spanMs: number
 }
 
-/** Verdicts of a moment ago: their times have counted down since. */
-export interface PastVerdicts {
+/** What the policies of one subject said. */
+export interface SubjectVerdicts {
+  readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
-  readonly elapsedMs: number
+  /** How long ago they said it, in milliseconds: times have counted down since. @default 0 */
+  readonly elapsedMs?: number
 }
 
 /**
@@ -75,9 +77,9 @@ export class KnownDenial {
    * What the policies say now; `undefined`, from then on, where they deny the request no longer or the denial has to be
    * written down; and where the clock was set back.
    */
-  saysNow(now: EpochMs): PastVerdicts | undefined {
+  saysNow(now: EpochMs): SubjectVerdicts | undefined {
     if (now >= this.at && this.said.some(({ before }) => now >= before) && !this.askAgain(now)) this.at = Infinity
-    return now < this.at ? undefined : { verdicts: this.verdicts, elapsedMs: now - this.at }
+    return now < this.at ? undefined : { policies: this.policies, verdicts: this.verdicts, elapsedMs: now - this.at }
   }
 
   /** Asks the policies that may say something else by now; false where the denial is over. */
@@ -125,7 +127,7 @@ export function saysTheSame(earlier: Verdict, later: Verdict, elapsedMs: number)
 }
 
 /** Verdicts as they are now. */
-export const verdictsNow = ({ verdicts, elapsedMs }: PastVerdicts): Verdicts =>
+export const verdictsNow = ({ verdicts, elapsedMs = 0 }: SubjectVerdicts): Verdicts =>
   elapsedMs === 0 ? verdicts : verdicts.map((verdict) => countedDown(verdict, elapsedMs))
 
 function countedDown(verdict: Verdict, elapsedMs: number): Verdict {

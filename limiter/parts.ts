@@ -1,6 +1,6 @@
 import { isCharged, type Verdicts } from './algorithms/algorithm'
-import type { SubjectVerdicts } from './compose'
 import type { Part } from './consistency/strategy'
+import type { SubjectVerdicts } from './known-denial'
 import { allAllow, chargedOf } from './steps'
 import { takesNone } from './units'
 

@@ -20,14 +20,8 @@ import { NO_UNITS, sumOf, type Units } from './units'
 
 /** One of several requests that are decided together. */
 export interface Pending extends Units {
-  /** Its place among the answers. */
-  readonly position: number
-}
-
-/** The answer to one of them. */
-export interface Answered {
-  readonly position: number
-  readonly verdicts: Verdicts
+  /** The answer, once there is one. */
+  verdicts: Verdicts | undefined
 }
 
 /** What is known of a subject, and how far that can be relied on. */
@@ -48,13 +42,13 @@ export interface Knowledge {
 /**
  * What to do next for requests of one subject:
  * - `read`: what is known is not recent enough to answer by.
- * - `deny`: all of them are denied; `records` is written first where a policy counts denials.
+ * - `deny`: all of them are denied, in their order; `records` is written first where a policy counts denials.
  * - `answer`: the admitted ones pass uncharged, by what is known.
  * - `write`: one write that charges the admitted ones together.
  */
 export type Plan =
   | { readonly kind: 'read' }
-  | { readonly kind: 'deny'; readonly denials: readonly (Answered & { readonly records: readonly PolicyWrite[] })[] }
+  | { readonly kind: 'deny'; readonly denials: readonly Denial[] }
   | { readonly kind: 'answer'; readonly admitted: readonly Pending[]; readonly item: Item }
   | {
       readonly kind: 'write'
@@ -63,6 +57,11 @@ export type Plan =
       /** The verdicts of a single request if the write finds the item as in the view. */
       readonly verdicts: Verdicts
     }
+
+interface Denial {
+  readonly verdicts: Verdicts
+  readonly records: readonly PolicyWrite[]
+}
 
 const READ: Plan = { kind: 'read' }
 
@@ -112,32 +111,31 @@ function planDenials(
   const { view, isFresh, isYoung } = knowledge
   if (!view || !knowledge.isTrusted || (!isFresh && knowledge.mayAdmit(view, pending))) return READ
   let isCertain = true
-  const denials = pending.map((request) => {
-    const { position } = request
+  const denials = pending.map((request): Denial => {
     const steps = stepAll(states, policies, request, now)
     isCertain &&= isFresh || isYoung || !deniedByRunning(steps, policies)
     const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>
       !verdict.allowed && write ? [{ prefix: policies[i]!.prefix, write }] : [],
     )
-    return { position, records, verdicts: verdictsOf(steps, states, policies, now) }
+    return { records, verdicts: verdictsOf(steps, states, policies, now) }
   })
   return isCertain ? { kind: 'deny', denials } : READ
 }
 
-/** Answers the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
+/** The answers to the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
 export const answersAfter = (
   { admitted, verdicts }: Extract<Plan, { readonly kind: 'write' }>,
   { kind, item }: WriteOutcome,
   asKnown: boolean,
   policies: readonly CompiledPolicy[],
   now: EpochMs,
-): Answered[] =>
+): Verdicts[] =>
   asKnown && admitted.length === 1
-    ? [{ position: admitted[0]!.position, verdicts }]
+    ? [verdicts]
     : answersFrom(item, kind === 'applied', admitted, policies, now, verdicts)
 
 /**
- * Answers requests that share a write, one after another, from the item that it found.
+ * The answers to requests that share a write, one after another, from the item that it found.
  *
  * A policy that let them pass uncharged did so by what was known before the write, whatever the item says of it.
  *
@@ -148,14 +146,13 @@ export const answersAfter = (
 export function answersFrom(
   item: Item,
   isBefore: boolean,
-  admitted: readonly Pending[],
+  admitted: readonly Units[],
   policies: readonly CompiledPolicy[],
   now: EpochMs,
   planned?: Verdicts,
-): Answered[] {
+): Verdicts[] {
   let truth: States = statesOf({ item }, policies)
   return admitted.map((request) => {
-    const { position } = request
     const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now).map((step, i): Step => {
       const said = planned?.[i]
       if (!said || isCharged(said)) return step
@@ -163,9 +160,8 @@ export function answersFrom(
       return { verdict: { ...verdict, exceeded: said.exceeded! } }
     })
     truth = statesAfter(truth, steps)
-    const verdicts = steps.map(({ verdict }) =>
+    return steps.map(({ verdict }) =>
       charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),
     )
-    return { position, verdicts }
   })
 }

@@ -1,13 +1,14 @@
 import { checkChargedAt, checkCost, toUnits } from './check-charge'
 import { type EpochMs, systemClock } from './clock'
 import { withoutInternal } from './compiled-policy'
-import { compose, type SubjectVerdicts } from './compose'
+import { compose } from './compose'
 import { Strategies } from './consistency/strategies'
 import type { Charge, ChargeTime, Part } from './consistency/strategy'
-import { waitAtMost } from './deadline'
+import { Deadline, waitAtMost } from './deadline'
 import type { Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { Fallback } from './fallback'
+import type { SubjectVerdicts } from './known-denial'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from './parts'
 import type { Item } from './stores/store'
@@ -60,13 +61,12 @@ export class RateLimiter {
   }
 
   /** The same, and no promise where a request like it was denied before and nothing has changed since. */
-  decideAtOnce(given: readonly Charge[], withoutStore: WithoutStore = {}): Decision | Promise<Decision> {
+  decideAtOnce(given: readonly Charge[], withoutStore?: WithoutStore): Decision | Promise<Decision> {
     const charges = given.map(toUnits)
     if (!this.strategies.areLoaded(charges))
       return this.strategies.load(charges).then(() => this.decideAtOnce(given, withoutStore))
-    const parts = this.partsOf(charges)
-    const denied = knownDenial(parts)
-    if (!denied) return this.decideByCalls(charges, parts, withoutStore)
+    const denied = charges.length === 1 ? this.strategies.knownDenial(charges[0]!) : undefined
+    if (!denied) return this.decideByCalls(charges, withoutStore)
     this.fallback?.flush(charges)
     return compose([denied])
   }
@@ -130,30 +130,37 @@ export class RateLimiter {
     await Promise.all([this.strategies.close(), this.fallback?.close()])
   }
 
-  private async decideByCalls(
-    charges: readonly Charge[],
-    parts: readonly Part[],
-    withoutStore: WithoutStore,
-  ): Promise<Decision> {
-    const [askedAt, startedAt] = [this.loop.now(), performance.now()]
+  private async decideByCalls(charges: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
+    const askedAt = this.loop.now()
+    const deadline = new Deadline(this.deadlineMs)
     try {
-      const [part] = parts as readonly [Part]
+      const parts = this.partsOf(charges)
+      const part = parts[0]!
       const answers =
-        parts.length === 1 ? [{ policies: part.policies, verdicts: await taken(part) }] : await this.ask(parts)
+        parts.length === 1
+          ? [{ policies: part.policies, verdicts: await taken(part) }]
+          : await this.ask(parts, deadline)
       const flushing = this.fallback?.flush(charges)
-      if (flushing && this.hasSeen(charges, askedAt))
-        await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
+      if (flushing && this.hasSeen(charges, askedAt)) await waitAtMost(deadline.leftMs, flushing)
       return compose(answers, false, answers.length < parts.length)
     } catch (error) {
-      const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
-      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
-        throw error
-      const { reason } = error
-      const failureMode = reason === 'item' ? 'deny' : onStoreError
-      const fallback = this.fallback ?? (await this.loadFallback())
-      const decision = fallback.decide(charges.map(withoutInternal), failureMode, localShare)
-      return { ...decision, failure: reason, failureMode }
+      return await this.decideWithout(error, charges, withoutStore)
     }
+  }
+
+  /** Decides by the failure mode. Throws the error where that is a mistake of the set-up, or none of the store's. */
+  private async decideWithout(
+    error: unknown,
+    charges: readonly Charge[],
+    withoutStore: WithoutStore = {},
+  ): Promise<Decision> {
+    const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
+    if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
+    const { reason } = error
+    const failureMode = reason === 'item' ? 'deny' : onStoreError
+    const fallback = this.fallback ?? (await this.loadFallback())
+    const decision = fallback.decide(charges.map(withoutInternal), failureMode, localShare)
+    return { ...decision, failure: reason, failureMode }
   }
 
   private async loadFallback(): Promise<Fallback> {
@@ -178,22 +185,19 @@ export class RateLimiter {
   }
 
   /** What all subjects say, or those whose denial is known without a call. */
-  private async ask(parts: readonly Part[]): Promise<readonly SubjectVerdicts[]> {
+  private async ask(parts: readonly Part[], deadline: Deadline): Promise<readonly SubjectVerdicts[]> {
     const denied = parts.flatMap((part): SubjectVerdicts[] => {
       const verdicts = takesNone(part) ? undefined : part.strategy.cachedDenial(part)
       return verdicts ? [{ policies: part.policies, verdicts }] : []
     })
     if (denied.length > 0) return denied
 
-    const startedAt = performance.now()
     const results = this.loop.isCircuitOpen
       ? await oneByOne(parts)
       : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || !allowedByAll(answers)) {
-      await waitAtMost(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
-    }
+    if (failed || !allowedByAll(answers)) await waitAtMost(deadline.leftMs, giveBack(parts, results))
     if (failed) throw failed.reason
     return allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!))
   }
@@ -209,12 +213,4 @@ export class RateLimiter {
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
     return !this.loop.reached && SETUP_FAILURES.includes(reason)
   }
-}
-
-/** The denial of a request like one that was denied before, where one subject answers for it. */
-function knownDenial(parts: readonly Part[]): SubjectVerdicts | undefined {
-  const part = parts[0]!
-  if (parts.length > 1 || takesNone(part)) return undefined
-  const past = part.strategy.knownDenial?.(part)
-  return past && { policies: part.policies, verdicts: past.verdicts, elapsedMs: past.elapsedMs }
 }

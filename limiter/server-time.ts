@@ -40,7 +40,8 @@ export class ServerTime {
 
   /** To be called as a call begins; what it returns, with the answer's date. */
   begin(): (date: EpochMs) => void {
-    const [beganAt, elapsedThen] = [this.clock(), this.elapsed()]
+    const beganAt = this.clock()
+    const elapsedThen = this.elapsed()
     return (date) => this.compare(date, beganAt, this.clock(), elapsedThen)
   }
 

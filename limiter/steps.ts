@@ -95,16 +95,14 @@ export function chargeWrites(
   now: EpochMs,
   guessing: boolean,
 ): PolicyWrite[] {
-  const writes: PolicyWrite[] = []
   const isGuessing = guessing && view?.shared === true
-  for (const [i, policy] of policies.entries()) {
+  const writes = steps.map((step, i): Partial<PolicyWrite> => {
+    const policy = policies[i]!
     const { counter, prefix } = policy
-    const step = steps[i]!
     const seen = isGuessing ? fieldsOf(view.item, policy) : undefined
     const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
     const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now, now, units.holds) : step
-    const write = (counter.canMerge(step, guessed) && guessed.write) || step.write
-    if (write) writes.push({ prefix, write })
-  }
-  return writes
+    return { prefix, write: (counter.canMerge(step, guessed) && guessed.write) || step.write }
+  })
+  return (writes.every(({ write }) => write) ? writes : writes.filter(({ write }) => write)) as PolicyWrite[]
 }

@@ -100,11 +100,7 @@ export class StoreCalls {
   }
 
   read(key: string, deadline: Deadline): Promise<Item> {
-    return this.tried(
-      deadline,
-      (options) => this.options.store.read(key, options),
-      (item) => item,
-    )
+    return this.tried(deadline, (options) => this.options.store.read(key, options), asAnswered)
   }
 
   write(key: string, write: ItemWrite, deadline: Deadline, tries = MAX_TRIES): Promise<Tried<WriteOutcome>> {
@@ -162,26 +158,36 @@ export class StoreCalls {
     let afterDoubt = false
     try {
       for (let tries = 1; ; tries++) {
+        const startedAt = performance.now()
+        const onServerTime = this.serverTime?.begin()
+        let answer: Answer
         try {
-          const answer = await this.once(deadline, tries < most ? 0.6 : 1, call)
-          answered = true
-          return toResult(answer, afterDoubt)
+          answer = await deadline.bound(tries < most ? 0.6 : 1, (signal) => call({ signal, onServerTime }))
         } catch (error) {
-          if (!(error instanceof StoreUnavailableError)) throw error
-          const { reason } = error
+          const reason = error instanceof StoreUnavailableError ? error.reason : undefined
+          this.tell(startedAt, reason ?? 'malformed')
+          if (reason === undefined) throw error
           if (IN_DOUBT_FAILURES.includes(reason)) afterDoubt = true
           answered = OF_ONE_ITEM.includes(reason)
-          if (!answered) this.lastFailure = error
+          if (!answered) this.lastFailure = error as StoreUnavailableError
           const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
           const givenUp = this.circuit.isOpen && !isProbe // by others, meanwhile
           if (givenUp || tries >= most || !WORTH_ANOTHER_TRY.includes(reason) || deadline.leftMs < pauseMs + 5)
             throw error
           if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+          continue
         }
+        answered = this.reached = true
+        this.tell(startedAt)
+        return toResult(answer, afterDoubt)
       }
     } finally {
       this.circuit.report(answered)
     }
+  }
+
+  private tell(startedAt: number, failure?: StoreFailure): void {
+    this.options.onEvent({ kind: 'store-call', ms: performance.now() - startedAt, failure })
   }
 
   private throwIfOpen(): void {
@@ -192,23 +198,6 @@ export class StoreCalls {
       { cause: this.lastFailure?.cause },
     )
   }
-
-  private async once<T>(deadline: Deadline, share: number, call: (options: CallOptions) => Promise<T>): Promise<T> {
-    const startedAt = performance.now()
-    const onServerTime = this.serverTime?.begin()
-    let failure: StoreFailure | undefined = 'malformed'
-    try {
-      const answer = await deadline.bound(share, (signal) => call({ signal, onServerTime }))
-      failure = undefined
-      this.reached = true
-      return answer
-    } catch (error) {
-      if (error instanceof StoreUnavailableError) failure = error.reason
-      throw error
-    } finally {
-      this.options.onEvent({ kind: 'store-call', ms: performance.now() - startedAt, failure })
-    }
-  }
 }
 
 /** What a write or a deletion came to, whoever sent it again: we or the store's client. */
@@ -216,5 +205,7 @@ const withDoubt = <Kind extends string>(
   { kind, item, resent }: { readonly kind: Kind; readonly item: Item } & Resent,
   afterDoubt: boolean,
 ) => ({ kind, item, afterDoubt: afterDoubt || resent === true })
+
+const asAnswered = <T>(answer: T): T => answer
 
 const anyOf = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.length)]!

@@ -17,6 +17,8 @@ export interface View {
 /** Remembers the views of the subjects seen last, at most `max` of them. */
 export class SubjectCache {
   private readonly views = new Map<string, View>()
+  /** The last of them, which need not be moved to the end. */
+  private newest: string | undefined
 
   constructor(private readonly max: number) {}
 
@@ -26,7 +28,7 @@ export class SubjectCache {
 
   get(key: string): View | undefined {
     const view = this.views.get(key)
-    if (view) this.touch(key, view)
+    if (view && key !== this.newest) this.touch(key, view)
     return view
   }
 
@@ -48,8 +50,9 @@ export class SubjectCache {
   }
 
   private touch(key: string, view: View): void {
-    this.views.delete(key)
+    if (key !== this.newest) this.views.delete(key)
     this.views.set(key, view)
+    this.newest = key
   }
 }
 
@@ -62,8 +65,7 @@ export const isRecent = ({ seenAt }: View, now: EpochMs, ttlMs = RUNNING_DENIAL_
 
 /** Whether others have written: our own marks stand in both views, theirs differ. */
 export function othersWrote(known: Item, found: Item): boolean {
-  const marks = Object.keys(found.marks)
-  return (
-    marks.length !== Object.keys(known.marks).length || marks.some((mark) => found.marks[mark] !== known.marks[mark])
-  )
+  for (const mark in known.marks) if (found.marks[mark] === undefined) return true
+  for (const mark in found.marks) if (found.marks[mark] !== known.marks[mark]) return true
+  return false
 }

@@ -5,7 +5,7 @@ import { StoreUnavailableError } from './errors'
 import { expiryFor } from './expiry'
 import type { StoreCalls, Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
-import { afterWrite } from './stores/memory-store'
+import { itemAfter } from './stores/memory-store'
 import { type Item, type ItemWrite, marksOf, type PolicyWrite, REFUND_MARK, type WriteOutcome } from './stores/store'
 import type { SubjectCache, View } from './subject-cache'
 
@@ -72,7 +72,7 @@ export class SubjectItems {
   /** Sends a write and remembers what the item is after it. */
   async apply(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const outcome = await this.write(key, write, deadline)
-    this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, write.at)
+    this.cache.learn(key, itemAfter(outcome, write), write.at)
     return outcome
   }
 

@@ -6,13 +6,13 @@ import type { Deadline } from './deadline'
 import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
-import { KnownDenial, type PastVerdicts, verdictsNow } from './known-denial'
+import { KnownDenial, type SubjectVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
-import { afterWrite } from './stores/memory-store'
-import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from './stores/store'
+import { itemAfter } from './stores/memory-store'
+import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
 import type { Units } from './units'
@@ -82,7 +82,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     return this.cache.get(key)
   }
 
-  knownDenial(charge: Charge): PastVerdicts | undefined {
+  knownDenial(charge: Charge): SubjectVerdicts | undefined {
     const view = this.cache.get(charge.key)
     if (!view?.denial?.isOf(charge)) return undefined
     const now = this.now()
@@ -112,13 +112,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
 
   async decideBatch({ key, policies, requests }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
     let begunAt = this.now()
-    const answers: Verdicts[] = []
-    let pending: readonly Pending[] = requests.map(({ cost, costs, holds }, position) => ({
-      cost,
-      costs,
-      holds,
-      position,
-    }))
+    const all = requests.map(({ cost, costs, holds }): Pending => ({ cost, costs, holds, verdicts: undefined }))
+    let pending: readonly Pending[] = all
     let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
@@ -134,15 +129,15 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       if (plan.kind === 'deny') {
         if (!(await this.items.record(key, plan.denials, policies, known.view!.item, now, deadline))) continue
         if (wasRefused) this.cache.recordConflict(key, true)
-        for (const { position, verdicts } of plan.denials) answers[position] = verdicts
-        const [denial] = plan.denials
-        if (plan.denials.length === 1 && denial!.records.length === 0)
-          remember(known.view!, policies, pending[0]!, denial!.verdicts, now)
-        return answers
-      }
-      if (plan.kind === 'answer') {
-        for (const told of answersFrom(plan.item, true, plan.admitted, policies, now))
-          answers[told.position] = told.verdicts
+        answer(
+          pending,
+          plan.denials.map(({ verdicts }) => verdicts),
+        )
+        const { records, verdicts } = plan.denials[0]!
+        if (plan.denials.length === 1 && records.length === 0)
+          remember(known.view!, policies, pending[0]!, verdicts, now)
+      } else if (plan.kind === 'answer') {
+        answer(plan.admitted, answersFrom(plan.item, true, plan.admitted, policies, now))
       } else {
         const write = this.items.fit(plan.parts, policies, known.view?.item, now)
         const outcome = await this.items.write(key, write, deadline)
@@ -154,28 +149,17 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         }
         const asKnown =
           outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
-        const after = this.learnWritten(key, write, outcome, now, known.view && round === 0 ? !asKnown : undefined)
-        for (const told of answersAfter(plan, outcome, asKnown, policies, now)) answers[told.position] = told.verdicts
+        const after = itemAfter(outcome, write)
+        this.cache.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
+        this.cache.recordConflict(key, false)
+        answer(plan.admitted, answersAfter(plan, outcome, asKnown, policies, now))
         const purging = purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
         if (purging) await purging
       }
-      pending = pending.filter(({ position }) => answers[position] === undefined)
-      if (pending.length === 0) return answers
+      pending = pending.filter(({ verdicts }) => !verdicts)
+      if (pending.length === 0) return all.map(({ verdicts }) => verdicts!)
     }
     throw contention()
-  }
-
-  private learnWritten(
-    key: string,
-    write: ItemWrite,
-    { kind, item }: WriteOutcome,
-    now: EpochMs,
-    shared?: boolean,
-  ): Item {
-    const after = kind === 'applied' ? afterWrite(item, write) : item
-    this.cache.learn(key, after, now, shared)
-    this.cache.recordConflict(key, false)
-    return after
   }
 
   async peek(charge: Charge): Promise<Verdicts> {
@@ -258,6 +242,10 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     const view = this.cache.get(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.items.read(key, deadline)
   }
+}
+
+function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {
+  for (let i = 0; i < requests.length; i++) requests[i]!.verdicts = answers[i]!
 }
 
 /** Remembers a denial that need not be written down. One that ends when a running request does is asked for anew. */

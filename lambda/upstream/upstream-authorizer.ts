@@ -61,10 +61,10 @@ export class UpstreamAuthorizer implements Checker {
   private async invoke(event: unknown): ReturnType<Invoke> {
     const { invoke, deadlineMs } = this.options
     const end = new AbortController()
-    const late = (): never => {
+    return within(deadlineMs, invoke(event, end.signal), () => {
+      end.abort()
       throw new Error(`the upstream authorizer did not answer within ${deadlineMs} ms`)
-    }
-    return within(deadlineMs, invoke(event, end.signal), late, () => end.abort())
+    })
   }
 
   /** `undefined` where an answer must not be cached. */

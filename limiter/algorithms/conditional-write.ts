@@ -80,8 +80,13 @@ export const listBytes = (entries: number): number => 16 + 9 * entries
 /** Whether a guard holds on these fields. */
 export function holds(guard: readonly Clause[], fields: Fields): boolean {
   for (const clause of guard)
-    if ('anyOf' in clause ? !clause.anyOf.some((all) => holds(all, fields)) : !compares(clause, fields)) return false
+    if (!('anyOf' in clause ? holdsAny(clause.anyOf, fields) : compares(clause, fields))) return false
   return true
+}
+
+function holdsAny(alternatives: readonly (readonly Comparison[])[], fields: Fields): boolean {
+  for (const all of alternatives) if (holds(all, fields)) return true
+  return false
 }
 
 /**
@@ -89,7 +94,9 @@ export function holds(guard: readonly Clause[], fields: Fields): boolean {
  * deleted from takes several times the room.
  */
 export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields {
-  const after = without(assignments, fields)
+  const after = assignments.some((one) => isRemoval(one) && one.field in fields)
+    ? without(assignments, fields)
+    : { ...fields }
   for (const one of assignments)
     if ('append' in one) after[one.list] = [...listOf(fields, one.list), ...one.append]
     else assign(after, one)
@@ -97,8 +104,7 @@ export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields
 }
 
 function without(assignments: readonly Assignment[], fields: Fields): Record<string, Fields[string]> {
-  const gone = assignments.filter((one): one is Removal => isRemoval(one) && one.field in fields)
-  if (gone.length === 0) return { ...fields }
+  const gone = assignments.filter(isRemoval)
   const left: Record<string, Fields[string]> = {}
   for (const name in fields) if (!gone.some(({ field }) => field === name)) left[name] = fields[name]!
   return left

@@ -1,9 +1,10 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../events'
+import type { SubjectVerdicts } from '../known-denial'
 import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
 import { type States, statesOf } from '../steps'
-import { evenly } from '../units'
+import { evenly, takesNone } from '../units'
 import type { Eventual } from './eventual'
 import type { Leased } from './leased'
 import type { Charge, Part, StoredSubjects, Strategy, Subject } from './strategy'
@@ -32,9 +33,9 @@ export class Strategies {
 
   /** Whether these policies can be counted at once. */
   areLoaded(charges: readonly OfPolicies[]): boolean {
-    return charges.every(
-      ({ policies }) => this.lists.has(policies) || policies.every(({ consistency }) => this[consistency]),
-    )
+    for (const { policies } of charges)
+      if (!this.lists.has(policies) && !policies.every(({ consistency }) => this[consistency])) return false
+    return true
   }
 
   /** To be awaited before anything is asked of policies. */
@@ -44,17 +45,19 @@ export class Strategies {
     if (wanted.has('eventual')) await this.loadEventual()
   }
 
+  /** The denial of a request like one that was denied before, where one strategy answers for all of it. */
+  knownDenial(charge: Charge): SubjectVerdicts | undefined {
+    const lists = this.listsOf(charge.policies)
+    return lists.length > 1 || takesNone(charge) ? undefined : lists[0]!.strategy.knownDenial?.(charge)
+  }
+
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
   partsOf({ key, policies, cost, costs, holds }: Charge): Part[] {
-    const lists = this.lists.get(policies) ?? this.split(policies)
-    this.lists.set(policies, lists)
-    const partOf = ({ strategy, policies }: PartOfAll): Part => ({ strategy, policies, key, cost, costs, holds })
-    if (!costs) return lists.map(partOf)
+    const parts = this.listsOf(policies).map(
+      ({ strategy, policies }): Part => ({ strategy, policies, key, cost, costs, holds }),
+    )
     // units that are leased, or given back to memory, are as many of each policy
-    return lists.flatMap((list): Part[] => {
-      const part = partOf(list)
-      return list.strategy === this.strict ? [part] : evenly(part)
-    })
+    return costs ? parts.flatMap((part) => (part.strategy === this.strict ? [part] : evenly(part))) : parts
   }
 
   /** What was last seen of a subject in the store, and counted here since. */
@@ -84,12 +87,16 @@ export class Strategies {
     return this.eventual
   }
 
-  private split(policies: readonly CompiledPolicy[]): readonly PartOfAll[] {
-    return (['strict', 'leased', 'eventual'] satisfies Consistency[]).flatMap((consistency) => {
+  private listsOf(policies: readonly CompiledPolicy[]): readonly PartOfAll[] {
+    const known = this.lists.get(policies)
+    if (known) return known
+    const lists = (['strict', 'leased', 'eventual'] satisfies Consistency[]).flatMap((consistency) => {
       const those = policies.filter((policy) => policy.consistency === consistency)
       if (those.length === 0) return []
       const strategy: Strategy = this[consistency]! // it is loaded
       return { strategy, policies: those.length === policies.length ? policies : those }
     })
+    this.lists.set(policies, lists)
+    return lists
   }
 }

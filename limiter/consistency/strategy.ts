@@ -2,7 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
-import type { PastVerdicts } from '../known-denial'
+import type { SubjectVerdicts } from '../known-denial'
 import type { View } from '../subject-cache'
 import type { Units } from '../units'
 
@@ -42,7 +42,7 @@ export interface Strategy {
    * The denial of a request like one that was denied before, by what has been known since: nothing is asked. Absent
    * where nothing is remembered, and `undefined` where that does not tell.
    */
-  knownDenial?(charge: Charge): PastVerdicts | undefined
+  knownDenial?(charge: Charge): SubjectVerdicts | undefined
   /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
   cachedDenial(charge: Charge): Verdicts | undefined
   /** Takes the units, 1 or more, from all the policies or from none. */
@@ -78,7 +78,7 @@ export interface StoredSubjects {
   /** What was last seen of a subject. */
   view(key: string): View | undefined
   /** See `Strategy`. */
-  knownDenial(charge: Charge): PastVerdicts | undefined
+  knownDenial(charge: Charge): SubjectVerdicts | undefined
   /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
   cachedDenial(charge: Charge): Verdicts | undefined
   /**

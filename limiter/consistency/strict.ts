@@ -2,7 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
-import type { PastVerdicts } from '../known-denial'
+import type { SubjectVerdicts } from '../known-denial'
 import type { Units } from '../units'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
 
@@ -32,7 +32,7 @@ export class Strict implements Strategy {
     private readonly onEvent: OnEvent,
   ) {}
 
-  knownDenial(charge: Charge): PastVerdicts | undefined {
+  knownDenial(charge: Charge): SubjectVerdicts | undefined {
     return this.isHot(charge) ? undefined : this.subjects.knownDenial(charge)
   }
 

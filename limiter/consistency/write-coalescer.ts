@@ -30,8 +30,7 @@ export class WriteCoalescer implements Writes {
     if (line) return this.subjects.cachedDenial(charge) ?? waitIn(line, charge)
     this.lines.set(key, [])
     try {
-      const [verdicts] = await this.subjects.decideBatch({ key, policies, requests: [charge] }, deadline)
-      return verdicts!
+      return (await this.subjects.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
     } finally {
       this.next(key)
     }

@@ -64,6 +64,10 @@ export class MemoryStore implements StateStore {
   }
 }
 
+/** The item as it is after a write, whatever became of it. */
+export const itemAfter = ({ kind, item }: WriteOutcome, write: Omit<ItemWrite, 'at'>): Item =>
+  kind === 'applied' ? afterWrite(item, write) : item
+
 /** The item that a write leaves behind, given the one that it found. */
 export function afterWrite(item: Item, { parts, id, expiresAtSeconds }: Omit<ItemWrite, 'at'>): Item {
   const policies = { ...item.policies }

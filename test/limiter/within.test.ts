@@ -28,7 +28,11 @@ it('rejects with what is thrown in its place, though the work fails at being end
   const work = new Promise<never>((_, reject) => {
     fail = reject
   })
-  const answer = expect(within(100, work, late, () => fail(new Error('ended')))).rejects.toThrow('late')
+  const endAndThrow = () => {
+    fail(new Error('ended'))
+    return late()
+  }
+  const answer = expect(within(100, work, endAndThrow)).rejects.toThrow('late')
   await jest.advanceTimersByTimeAsync(100)
   await answer
 })
