@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CreateTableCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb'
+import { enginePort, gatewayPortsOf } from '../../cli/dev-options'
 import { connect } from '../../local/dynamodb'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { useExternalEngine } from '../../local/engines/external'
 import { startEngine } from '../../local/engines/start-engine'
-import { enginePort, gatewayPortsOf } from '../../cli/dev-options'
 
 const here = dynoxideBinary() !== undefined
 const testWithDynoxide = here ? test : test.skip
