@@ -356,7 +356,7 @@ it('units that were leased before a limit was lowered are not spent after it', a
 })
 
 it('a lease that conflicts try after try takes no longer than the deadline of one decision', async () => {
-  const fleet = new Fleet(leased(4000, '1m'), 1, { deadlineMs: 200, onStoreError: 'local' })
+  const fleet = new Fleet(leased(4000, '1m'), 1, { deadlineMs: 400, onStoreError: 'local' })
   const { limiter } = fleet.instances[0]!
   for (let i = 0; i < 300; i++) {
     fleet.now += 1
@@ -374,7 +374,7 @@ it('a lease that conflicts try after try takes no longer than the deadline of on
     const { remaining } = await others.peek('global', { cost: 0 })
     const cost = remaining - (leaving.shift() ?? remaining)
     if (cost > 0) await others.take('global', { cost })
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await new Promise((resolve) => setTimeout(resolve, 200))
     return write(...call)
   })
   let longest = 0
@@ -383,7 +383,7 @@ it('a lease that conflicts try after try takes no longer than the deadline of on
     await limiter.take('global')
     longest = Math.max(longest, performance.now() - startedAt)
   }
-  expect(longest).toBeLessThan(250)
+  expect(longest).toBeLessThan(560) // three tries would take 600
 })
 
 thoroughly('a lease that crosses the limit into its overrun is not lost', async () => {

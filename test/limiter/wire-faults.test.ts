@@ -12,7 +12,7 @@ const policies: PolicyInput[] = [
   { name: 'pace', algorithm: 'gcra', limit: 10, window: '1h' },
 ]
 const engine = dynoxideBinary() === undefined ? 'dynalite' : 'dynoxide'
-const DEADLINE_MS = 600
+const DEADLINE_MS = 1000
 
 const access = { region: 'us-east-1', credentials: { accessKeyId: 'AKID', secretAccessKey: 'secret' } }
 const WAYS = {
