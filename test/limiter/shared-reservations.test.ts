@@ -57,6 +57,25 @@ describe('a reservation of several subjects', () => {
     expect(await usedByAll()).toBe(1000)
   })
 
+  it.each([
+    [1, 2],
+    [2, 3],
+    [8, 3],
+  ])('is settled by %i processes by %i writes, while others reserve', async (processes, writes) => {
+    const { reserve, limiterOf, write, time } = scene([TOKENS, { ...EVERYBODY, algorithm: 'sliding-window' }])
+    const settlers = Array.from({ length: processes }, () => limiterOf())
+    const open = await Promise.all(Array.from({ length: 10 }, (_, i) => reserve(`c${i}`, 100)))
+    let calls = 0
+    for (let i = 0; i < 100; i++) {
+      time.now += 20
+      open.push(await reserve(`c${(i + 10) % 40}`, 1))
+      const before = write.mock.calls.length
+      expect(await settlers[i % processes]!.settle(open.shift()!.reservation!, 0)).toBe(true)
+      calls += write.mock.calls.length - before
+    }
+    expect(calls / 100).toBeLessThan(writes + 0.1)
+  })
+
   thoroughly('uses up the places of its caller, and closes nothing for others', async () => {
     const { reserve } = scene([{ ...TOKENS, limit: 10_000 }, EVERYBODY])
     const open = await Promise.all(Array.from({ length: 1000 }, () => reserve('a', 1)))
