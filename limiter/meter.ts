@@ -1,5 +1,6 @@
 import type { EpochMs } from './clock'
 import type { ActualUnits } from './corrections'
+import { ConfigError, Mistake } from './errors'
 import type { UsedUnits } from './reported-units'
 import type { ReservedUnits } from './reservations'
 
@@ -19,6 +20,7 @@ export interface Meter {
    * limit, as `take` takes them: at most one call for each `step` units, or each tenth of the reservation where that is
    * more; and at most one a second, or one for each quarter of what the limit had left.
    *
+   * @throws ConfigError once the reservation is settled: nothing would charge these units.
    * @returns whether to stop: the limit has no more. What was used past it is a debt, charged by `settle`: one debit,
    * and `step` units or a tenth of the reservation; where others use the limit at the same time, up to a quarter of
    * what it had left a second ago.
@@ -83,6 +85,7 @@ export function meterOf(
       })
   }
   let isOver = false
+  let isSettled = false
   let last: Promise<unknown> = Promise.resolve()
 
   const isDue = ({ reserved, left, askedAt }: CostTally, missing: number): boolean => {
@@ -91,6 +94,7 @@ export function meterOf(
   }
   const debit = async (units: UsedUnits) => {
     const used = usedOf(units)
+    if (isSettled) throw new ConfigError([new Mistake('invalid_value', 'debit must come before settle, got it after')])
     for (const tally of tallies) {
       tally.used += used(tally.entries[0]!) ?? 0
       const missing = tally.used - tally.reserved - tally.admitted
@@ -120,11 +124,13 @@ export function meterOf(
   return {
     debit: (units) => inTurn(() => debit(units)),
     settle: () =>
-      inTurn(() =>
-        limiter.settle(({ policy }) => {
+      inTurn(async () => {
+        const settled = await limiter.settle(({ policy }) => {
           const { used, stored } = tallies.find(({ entries: [one] }) => one!.policy.costName === policy.costName)!
           return used - stored
-        }),
-      ),
+        })
+        isSettled = true
+        return settled
+      }),
   }
 }

@@ -1,4 +1,5 @@
-import { MemoryStore, type PolicyInput } from '../../limiter'
+import { deflateRawSync } from 'node:zlib'
+import { MemoryStore, type PolicyInput, ReservationError } from '../../limiter'
 import type { RateLimiter } from '../../limiter/rate-limiter'
 import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
@@ -90,6 +91,16 @@ describe.each(Object.entries(SETTLED))('%s', (_name, counting) => {
     expect(await end('new', reservation!, 4)).toBe(true)
     expect([await usedOf('a', 'old'), await usedOf('all', 'old')]).toEqual([5, 5])
   })
+})
+
+it('the reservation of an old instance, rewritten in the newer form, is refused', async () => {
+  const { begin, end, usedOf } = scene([REQUESTS])
+  const { reservation } = await begin('old', 10, ['a', 'all'])
+  const said = Buffer.from(reservation!.split('.')[0]!, 'base64url')
+  const rewritten = `2.${deflateRawSync(said).toString('base64url')}...`
+  expect(() => end('new', rewritten, 40)).toThrow(ReservationError)
+  expect(await end('new', reservation!, 40)).toBe(true)
+  expect([await usedOf('a'), await usedOf('all')]).toEqual([40, 40])
 })
 
 it('an old backend refuses the reservation of a new instance with an error and changes nothing', async () => {

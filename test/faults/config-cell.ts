@@ -33,6 +33,7 @@ const BACK_WITHIN_MS = 15_000
  */
 export class ConfigTrial implements Trial<ConfigVerdict> {
   private instance!: Instance
+  private open!: () => Instance
   private table!: FaultyDynamoDb
   private answer!: Timed
   private apiKey: string | undefined
@@ -63,7 +64,8 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     this.table = table
     this.apiKey = cell.reading.startsWith('client') ? await world.client() : undefined
     const soon = { SLUICE_CONFIG_TTL_MS: '1' }
-    this.instance = world.instance(cell.reading.endsWith('again') ? soon : {}, endpoint)
+    this.open = () => world.instance(cell.reading.endsWith('again') ? soon : {}, endpoint)
+    if (cell.reading !== 'tiers') this.instance = this.open()
     // The second request brings the copies of what was last valid up to date: no fault is to be spent on that.
     if (cell.reading !== 'tiers') for (let i = 0; i < 2; i++) await this.instance.ask({ ip: world.address() })
     if (cell.reading === 'client again') await this.instance.ask({ ip: world.address(), apiKey: this.apiKey })
@@ -75,7 +77,9 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     await table.arm({ fault: cell.fault, aim, applied: true, times, deadlineMs: this.deadlineMs })
   }
 
+  /** A new instance reads the tables as it starts. */
   async meet(): Promise<void> {
+    this.instance ??= this.open()
     this.answer = await timed(this.deadlineMs, () => this.instance.ask({ ip: this.ip, apiKey: this.apiKey }))
   }
 

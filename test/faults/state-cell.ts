@@ -34,6 +34,7 @@ const BACK_WITHIN_MS = 15_000
 /** Runs a cell, and then takes all remaining units of its quota. */
 export class StateTrial implements Trial<Verdict> {
   private instance!: Instance
+  private open!: () => Instance
   private table!: FaultyDynamoDb
   private answer!: Timed
   private readonly ip: string
@@ -71,19 +72,22 @@ export class StateTrial implements Trial<Verdict> {
     const { cell, world, ip } = this
     const { table, endpoint } = await world.table(isOfTls(cell.fault))
     this.table = table
-    this.instance = world.instance(
-      { SLUICE_FAILURE_MODE: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' },
-      endpoint,
-    )
+    const mode = { SLUICE_FAILURE_MODE: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' }
+    this.open = () => world.instance(mode, endpoint)
     await world.charge(ip, this.before)
-    if (cell.instance === 'warm') await this.real(world.address(), true)
+    if (cell.instance === 'warm') {
+      this.instance = this.open()
+      await this.real(world.address(), true)
+    }
     if (cell.left === 'nothing, known') await this.real(ip, false)
     const times = cell.tries === 'first' ? 1 : Infinity
     const aim = (call: { table: string }) => call.table === TABLES.state
     await table.arm({ fault: cell.fault, aim, applied: cell.applied, times, deadlineMs: this.deadlineMs })
   }
 
+  /** A new instance reads the tables as it starts. */
   async meet(): Promise<void> {
+    this.instance ??= this.open()
     this.answer = await timed(this.deadlineMs, () => this.instance.ask({ ip: this.ip }))
   }
 

@@ -58,6 +58,8 @@ const write = (said: unknown, rest: string) => `2.${deflateRawSync(JSON.stringif
 const firstForm = (...parts: unknown[]) =>
   parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
 
+const ALGORITHMS = ['fixed-window', 'sliding-window', 'anchored-window', 'token-bucket', 'gcra', 'sliding-log'] as const
+
 type Subject = [key: string, entries: unknown[][]]
 
 describe('a reservation that somebody else has written', () => {
@@ -67,13 +69,14 @@ describe('a reservation that somebody else has written', () => {
     ['an invalid key', (subject: Subject) => [[5, subject[1]]]],
     ['an invalid prefix', ([key, [entry]]: Subject) => [[key, [['a OR b1cd', ...entry!.slice(1)]]]]],
     ['an invalid number of units', ([key, [entry]]: Subject) => [[key, [[entry![0], 1.5, entry![2]]]]]],
+    ['units below 0', ([key, [entry]]: Subject) => [[key, [[entry![0], -1, entry![2]]]]]],
     ['an invalid policy', ([key, [entry]]: Subject) => [[key, [[entry![0], 1, { limit: 0 }]]]]],
   ])('and that has %s, is refused, in both forms', async (_, forge) => {
     const { one, reserve } = scene()
     const { said, rest } = read(await reserve(500))
-    const [chance, forMs, [subject]] = said as [string, number, [Subject]]
+    const [form, chance, forMs, [subject]] = said as [number, string, number, [Subject]]
     for (const forged of [
-      write([chance, forMs, forge(subject)], rest),
+      write([form, chance, forMs, forge(subject)], rest),
       firstForm([chance, forMs, forge(subject)], [[[]]]),
     ]) {
       await expect(one.settle(forged, 0)).rejects.toThrow(ReservationError)
@@ -97,10 +100,41 @@ describe('a reservation that somebody else has written', () => {
       { n: 1, '00,p6J8g17': 5 },
       { w: 1, '01': 1e15, l: [1] },
     ]
-    await limiter().settle(firstForm(said, [[[0], 0, state]]), 600)
+    const [, ...inFirstForm] = said
+    expect(await limiter().settle(firstForm(inFirstForm, [[[0], 0, state]]), 600)).toBe(false)
     expect(store.updates.join()).not.toContain('p6J8g17')
+    expect(await left()).toBe(400)
+    expect(await limiter().settle(write(said, rest), 600)).toBe(true)
     expect(await left()).toBe(300)
-    expect(await limiter().settle(write(said, rest), 600)).toBe(false)
+  })
+
+  it.each(ALGORITHMS)('and that reads it in the other form, names none (%s)', async (algorithm) => {
+    const everybody = { ...TOKENS, name: 'everybody', algorithm }
+    const { one, limiter } = scene([{ ...TOKENS, algorithm }, everybody] as PolicyInput[])
+    const { reservation } = await one.takeAll(
+      [
+        { subject: 'a', policies: ['tokens'] },
+        { subject: 'all', policies: ['everybody'] },
+      ],
+      { costs: { tokens: 1 }, reserve: '2m' },
+    )
+    const { said, rest } = read(reservation!)
+    const [, ...withoutForm] = said
+    const settle = (token: string) =>
+      limiter()
+        .settle(token, 500)
+        .catch((error) => error)
+    expect(await settle(write(withoutForm, rest))).toBeInstanceOf(ReservationError)
+    expect(await settle(firstForm(said, []))).toBeInstanceOf(ReservationError)
+    expect(await settle(firstForm(withoutForm, []))).toBe(false)
+    expect(await settle(reservation!)).toBe(true)
+    for (const [subject, name] of [
+      ['a', 'tokens'],
+      ['all', 'everybody'],
+    ] as const) {
+      const { limit, remaining } = (await limiter().peek(subject, { cost: 0 })).policies[name]!
+      expect(limit - remaining).toBe(500)
+    }
   })
 
   /** Each part of a token changed at random: what is charged in the end is never less than what was used. */
@@ -233,7 +267,7 @@ describe('every write fits the limits of DynamoDB', () => {
 
   thoroughly('where they have thirty policies, and the time of 1,000 others is over', async () => {
     const { reserve, limiter, time, store } = scene()
-    const [[key]] = read(await reserve(1)).said[2] as [Subject]
+    const [[key]] = read(await reserve(1)).said[3] as [Subject]
     for (let i = 0; i < 999; i++) await reserve(1)
     const many = limiter([{ ...TOKENS, limit: 5000 }, ...heavy])
     for (const afterMs of [125_000, 4_000_000]) {

@@ -357,6 +357,7 @@ describe('a meter', () => {
     expect(await meter.settle()).toBe(true)
     expect(await left()).toBe(600)
     expect(await meter.settle()).toBe(false)
+    await expect(meter.debit(1)).rejects.toThrow('debit must come before settle, got it after')
   })
 
   it('takes more from the limit while that has it, and says stop once it has not', async () => {
