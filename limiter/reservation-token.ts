@@ -18,7 +18,7 @@ import { ALL_MARKS } from './stores/store'
  * are not covered by it: the time and the marks are guesses that a
  * write's guard checks, and proofs prove themselves.
  */
-const FORM = 2
+const VERSION = 2
 
 type WrittenEntry = readonly [prefix: string, units: number, written: Partial<AnyPolicyInput>]
 /** The caller, where anything is settled, is the first. */
@@ -36,7 +36,7 @@ export const writtenEntry = (policy: CompiledPolicy, units: number): WrittenEntr
 
 /** What a reservation says. */
 export const textOf = (forMs: number, subjects: readonly WrittenSubject[], root: string | undefined): string =>
-  JSON.stringify([FORM, randomBytes(16).toString('base64url'), forMs, subjects, ...(root === undefined ? [] : [root])])
+  JSON.stringify([VERSION, randomBytes(16).toString('base64url'), forMs, subjects, ...(root === undefined ? [] : [root])])
 
 /** The name of a reservation, by what it says: 128 bits in 25 letters and digits. */
 export const nameOf = (text: string): string =>
@@ -55,7 +55,7 @@ interface Told {
 export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: Told): string {
   const said = deflateRawSync(text).toString('base64url')
   const seen = marks.map((mark) => (mark ? `${mark[0].slice(1)}${mark[1].toString(36)}` : '')).join('-')
-  return [FORM, said, chargedAt?.toString(36) ?? '', seen, proofs].join('.')
+  return [VERSION, said, chargedAt?.toString(36) ?? '', seen, proofs].join('.')
 }
 
 /**
@@ -67,7 +67,7 @@ export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: To
 export function parseReservation(token: unknown, own: readonly CompiledPolicy[] = []): Reserved[] {
   try {
     if (typeof token !== 'string' || token.length > MAX_TOKEN) throw new TypeError('not a string')
-    return token.startsWith(`${FORM}.`) ? parse(token, own) : parseFirstForm(token, own)
+    return token.startsWith(`${VERSION}.`) ? parse(token, own) : parseFirstForm(token, own)
   } catch {
     throw new ReservationError(token)
   }
@@ -77,8 +77,8 @@ function parse(token: string, own: readonly CompiledPolicy[]): Reserved[] {
   const [, said, time, seen, proofs, ...more] = token.split('.') as [string, string, string, string, string]
   if (more.length > 0 || proofs === undefined) throw new TypeError('not five parts')
   const text = inflateRawSync(Buffer.from(said, 'base64url'), { maxOutputLength: MAX_TEXT }).toString()
-  const [form, , forMs, subjects, root] = JSON.parse(text) as [number, string, number, WrittenSubject[], string?]
-  if (form !== FORM) throw new TypeError('another form')
+  const [version, , forMs, subjects, root] = JSON.parse(text) as [number, string, number, WrittenSubject[], string?]
+  if (version !== VERSION) throw new TypeError('another form')
   const chargedAt = time === '' ? undefined : timeIn(numberIn(time))
   const marks = ['', ...seen.split('-')].map(markIn)
   const parsed = subjects.map(([key, written]) => ({ key, entries: entriesOf(key, written, own) }))
