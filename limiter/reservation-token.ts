@@ -36,7 +36,13 @@ export const writtenEntry = (policy: CompiledPolicy, units: number): WrittenEntr
 
 /** What a reservation says. */
 export const textOf = (forMs: number, subjects: readonly WrittenSubject[], root: string | undefined): string =>
-  JSON.stringify([VERSION, randomBytes(16).toString('base64url'), forMs, subjects, ...(root === undefined ? [] : [root])])
+  JSON.stringify([
+    VERSION,
+    randomBytes(16).toString('base64url'),
+    forMs,
+    subjects,
+    ...(root === undefined ? [] : [root]),
+  ])
 
 /** The name of a reservation, by what it says: 128 bits in 25 letters and digits. */
 export const nameOf = (text: string): string =>
