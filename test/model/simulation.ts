@@ -1,6 +1,6 @@
 import { type AnyPolicyInput, type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
-import type { Mistake } from '../../limiter/errors'
+import { ConfigError, type Mistake } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
 import type { Meter } from '../../limiter/meter'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
@@ -161,7 +161,7 @@ export interface Instance {
   dead: boolean
   request: Request | undefined
   /** Of reservations, by what holds them, and what they have debited. */
-  readonly meters: Map<Held, { readonly meter: Meter; used: number }>
+  readonly meters: Map<Held, { readonly meter: Meter; used: number; isSettled?: boolean }>
   busy: Promise<unknown>
 }
 
@@ -443,6 +443,7 @@ export class Simulation {
         const ending = metered ? metered.meter.settle() : end(limiter as RateLimiter, compiled, held, request.used)
         await ending.then((ended) => {
           request.ended = ended
+          if (metered) metered.isSettled = true
         }, failed)
         break
       }
@@ -510,7 +511,10 @@ export class Simulation {
     const metered = instance.meters.get(held) ?? { meter: meterOn(limiter, own, held.token!, decide), used: 0 }
     instance.meters.set(held, metered)
     metered.used += used
-    await metered.meter.debit(unitsOfEach(held.token!, used)!)
+    await metered.meter.debit(unitsOfEach(held.token!, used)!).catch((error) => {
+      if (!(metered.isSettled && error instanceof ConfigError)) throw error
+      metered.used -= used // which nothing charges any more
+    })
   }
 
   /** Only what was really taken is given back, and that once. */
