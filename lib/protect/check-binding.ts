@@ -1,11 +1,12 @@
 import { Annotations, Stack } from 'aws-cdk-lib'
 import { printed } from '../../limiter/errors'
-import type { Binding } from './binding'
+import { Binding } from './binding'
 import { isPreflight, isRoute, routeName } from './route-name'
 import { synthesised } from './synthesised'
 
-/** The same binding, checked at the end of the synth: nothing may have changed its routes since. */
-export function checked(binding: Binding): Binding {
+/** A binding that is checked at the end of the synth: nothing may have changed its routes since. */
+export function bindAndCheck(...binds: ConstructorParameters<typeof Binding>): Binding {
+  const binding = new Binding(...binds)
   binding.scope.node.addValidation({
     validate: () => {
       report(binding)

@@ -3,9 +3,9 @@ import { CfnAuthorizer, CfnIntegration, CfnRoute, type HttpApi, type HttpRoute }
 import { Construct } from 'constructs'
 import { ConfigError, Mistake } from '../../limiter/errors'
 import type { LabelOptions } from '../seed/label-resource'
-import { Binding } from './binding'
+import type { Binding } from './binding'
 import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
-import { checked } from './check-binding'
+import { bindAndCheck } from './check-binding'
 import { checkStatuses } from './check-statuses'
 import { StageWatch } from './deployments'
 import { isResource } from './is-resource'
@@ -56,28 +56,26 @@ export class HttpApiProtection extends Construct {
     })
     const stages = new StageWatch()
     const mapping = new HeaderMapping(mapStatuses, (route) => binding.bound.has(route))
-    const binding: Binding = checked(
-      new Binding(
-        this,
-        {
-          api,
-          apiId: api.apiId,
-          authorizer: this.authorizer,
-          noun: 'route',
-          only,
-          selection: options,
-          before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
-          contents: mapHeaders ? [mapStatuses] : [],
-          called: limiter.called,
-          isOfThisApp: true,
-        },
-        (resource) => {
-          stages.visit(resource)
-          if (isResource(resource, CfnRoute.CFN_RESOURCE_TYPE_NAME)) mapping.addRoute(resource as CfnRoute)
-          if (mapHeaders && isResource(resource, CfnIntegration.CFN_RESOURCE_TYPE_NAME))
-            mapping.addIntegration(resource as CfnIntegration)
-        },
-      ),
+    const binding: Binding = bindAndCheck(
+      this,
+      {
+        api,
+        apiId: api.apiId,
+        authorizer: this.authorizer,
+        noun: 'route',
+        only,
+        selection: options,
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
+        contents: mapHeaders ? [mapStatuses] : [],
+        called: limiter.called,
+        isOfThisApp: true,
+      },
+      (resource) => {
+        stages.visit(resource)
+        if (isResource(resource, CfnRoute.CFN_RESOURCE_TYPE_NAME)) mapping.addRoute(resource as CfnRoute)
+        if (mapHeaders && isResource(resource, CfnIntegration.CFN_RESOURCE_TYPE_NAME))
+          mapping.addIntegration(resource as CfnIntegration)
+      },
     )
     this.node.addValidation({
       validate: () => {

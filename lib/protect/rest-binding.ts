@@ -2,9 +2,9 @@ import { Names } from 'aws-cdk-lib'
 import { CfnAuthorizer, type CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
-import { Binding, type BindingProps } from './binding'
+import type { Binding, BindingProps } from './binding'
 import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
-import { checked } from './check-binding'
+import { bindAndCheck } from './check-binding'
 import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 
 interface RestBindingProps extends Pick<BindingProps, 'only' | 'selection' | 'isOfThisApp'> {
@@ -43,25 +43,23 @@ export function bindRestApi(
   })
   const permission = permitAuthorizer(scope, limiter, apiId, authorizer)
   const response = answers429 ? tooManyRequestsResponse(scope, api) : undefined
-  const binding = checked(
-    new Binding(
-      scope,
-      {
-        api,
-        apiId,
-        authorizer,
-        noun: 'method',
-        only,
-        selection,
-        before: [...(response ? [response] : []), ...permission],
-        contents: [response && ACCESS_DENIED],
-        called: limiter.called,
-        isOfThisApp,
-      },
-      (resource) => {
-        if (response && resource === response) inheritHeaders(response, api)
-      },
-    ),
+  const binding = bindAndCheck(
+    scope,
+    {
+      api,
+      apiId,
+      authorizer,
+      noun: 'method',
+      only,
+      selection,
+      before: [...(response ? [response] : []), ...permission],
+      contents: [response && ACCESS_DENIED],
+      called: limiter.called,
+      isOfThisApp,
+    },
+    (resource) => {
+      if (response && resource === response) inheritHeaders(response, api)
+    },
   )
   return { authorizer, binding, response }
 }

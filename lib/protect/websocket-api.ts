@@ -2,9 +2,8 @@ import { Names } from 'aws-cdk-lib'
 import { CfnAuthorizer, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { Construct } from 'constructs'
 import type { LabelOptions } from '../seed/label-resource'
-import { Binding } from './binding'
 import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
-import { checked } from './check-binding'
+import { bindAndCheck } from './check-binding'
 import { StageWatch } from './deployments'
 
 /** How `protect` protects a WebSocket API. */
@@ -29,24 +28,22 @@ export class WebSocketApiProtection extends Construct {
       identitySource: [], // one that a request lacks would be a 401 without a call
     })
     const stages = new StageWatch()
-    const binding = checked(
-      new Binding(
-        this,
-        {
-          api,
-          apiId: api.apiId,
-          authorizer: this.authorizer,
-          noun: 'route',
-          only: { prop: 'routes' },
-          selection: {},
-          isCandidate: (name) => name === CONNECT,
-          before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
-          contents: [],
-          called: limiter.called,
-          isOfThisApp: true,
-        },
-        (resource) => stages.visit(resource),
-      ),
+    const binding = bindAndCheck(
+      this,
+      {
+        api,
+        apiId: api.apiId,
+        authorizer: this.authorizer,
+        noun: 'route',
+        only: { prop: 'routes' },
+        selection: {},
+        isCandidate: (name) => name === CONNECT,
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
+        contents: [],
+        called: limiter.called,
+        isOfThisApp: true,
+      },
+      (resource) => stages.visit(resource),
     )
     this.node.addValidation({ validate: () => stages.warn(this, api, binding.deployments) })
   }
