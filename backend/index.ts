@@ -4,7 +4,7 @@
  * @module sluice/backend
  */
 export { headersFromContext } from '../lambda/responses/backend-headers'
-export type { UsedUnits } from '../limiter/reported-units'
+export type { UsedUnits } from '../limiter/options'
 export { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './middleware'
 export type { TooManyRequests } from './responses'
 export { type CostNow, handOn, reportCost, type SettleOptions } from './settling'

@@ -1,4 +1,4 @@
-import type { UsedUnits } from '../limiter/reported-units'
+import type { UsedUnits } from '../limiter/options'
 
 /** What settlements need of a `Settler`. */
 interface RequestSettler {

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../limiter/clock'
-import type { UsedUnits } from '../limiter/reported-units'
+import type { UsedUnits } from '../limiter/options'
 import { parseReservation } from '../limiter/reservation-token'
 import type { Reserved } from '../limiter/reservations'
 import { type SettlingLimiter, settle } from '../limiter/reserving'

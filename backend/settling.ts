@@ -1,4 +1,4 @@
-import type { UsedUnits } from '../limiter/reported-units'
+import type { UsedUnits } from '../limiter/options'
 import { settlingTable } from './environment'
 import { fromEvent, type GatewayContext } from './gateway-context'
 import { Settlements, within } from './settlements'

@@ -1,4 +1,4 @@
-import { takenFrom, type Units } from '../limiter/units'
+import { takenFrom, type Units } from '../limiter/request'
 import type { Cost, CostByValue, Costs } from './config-table/items/cost'
 import { type CostFacts, headerReadings, lengthReadings, queryReadings, type Readings } from './cost-readings'
 

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../limiter/clock'
-import type { Units } from '../limiter/units'
+import type { Units } from '../limiter/request'
 import type { Plan } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Access } from './config-table/items/access-list'

@@ -1,5 +1,5 @@
+import type { ReservedDecision } from '../limiter/options'
 import type { Charge } from '../limiter/rate-limiter'
-import type { ReservedDecision } from '../limiter/take-options'
 import type { AuthorizerParts } from './authorizer-parts'
 import type { Holding } from './charge-plans'
 import { chargedBy } from './charged-units'

@@ -1,7 +1,7 @@
 import type { EpochMs } from './clock'
-import type { Charge } from './consistency/strategy'
 import type { Decision } from './decision'
 import type { RefundOptions } from './options'
+import type { Charge } from './request'
 import type { Item } from './stores/store'
 
 /** The limiter, as requests that wait use it. */

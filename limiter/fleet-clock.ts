@@ -1,8 +1,8 @@
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import type { Units } from './request'
 import { allStepsAllow, statesOf, stepAll } from './steps'
 import type { View } from './subject-cache'
-import type { Units } from './units'
 
 /** A clock that is further ahead than this says nothing of the others. */
 const MOST_AHEAD_MS = 5000

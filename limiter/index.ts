@@ -24,9 +24,19 @@ export {
   SubjectError,
 } from './errors'
 export type { LimiterEvent, OnEvent } from './events'
-export type { FailureMode } from './failure-mode'
 export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
 export type { Meter, MeterOptions } from './meter'
+export type {
+  AcquiredDecision,
+  AcquireOptions,
+  AsyncDispose,
+  FailureMode,
+  ReservedDecision,
+  ReserveOptions,
+  Slot,
+  TakeOptions,
+  UsedUnits,
+} from './options'
 export type {
   AlgorithmName,
   AnyPolicyInput,
@@ -38,8 +48,6 @@ export type {
   WrittenPolicy,
 } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
-export type { UsedUnits } from './reported-units'
-export type { AcquiredDecision, AcquireOptions, AsyncDispose, Slot } from './slot'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'
 export { createStateTable } from './stores/state-table'
@@ -55,4 +63,3 @@ export type {
   WriteId,
   WriteOutcome,
 } from './stores/store'
-export type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'

@@ -2,7 +2,7 @@ import type { Verdict, Verdicts } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { type Units, unitsOf } from './units'
+import { type Units, unitsOf } from './request'
 
 /** How far ahead a policy is asked whether it will still say the same, at first and at most, in milliseconds. */
 const MAX_SPAN_MS = 4096

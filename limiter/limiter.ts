@@ -1,11 +1,17 @@
 import type { Decision } from './decision'
 import type { Meter, MeterOptions } from './meter'
-import type { RateLimiterOptions, RefundOptions } from './options'
+import type {
+  AcquireOptions,
+  RateLimiterOptions,
+  RefundOptions,
+  ReservedDecision,
+  ReserveOptions,
+  Slot,
+  TakeOptions,
+  UsedUnits,
+  WaitLimits,
+} from './options'
 import type { AnyPolicyInput } from './policies/policy'
-import type { UsedUnits } from './reported-units'
-import type { AcquireOptions, Slot } from './slot'
-import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
-import type { WaitLimits } from './wait-limits'
 
 /** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {

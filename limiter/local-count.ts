@@ -4,10 +4,10 @@ import { unlocked } from './algorithms/counter'
 import { endHolds, withHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import type { Charge } from './consistency/strategy'
 import type { PendingCharges } from './pending-charges'
+import type { Charge } from './request'
+import { unitsOf } from './request'
 import type { States } from './steps'
-import { unitsOf } from './units'
 
 /** What this instance admitted of a subject by itself. */
 export interface LocalCount {

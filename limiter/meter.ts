@@ -1,7 +1,7 @@
 import type { EpochMs } from './clock'
 import type { ActualUnits } from './corrections'
 import { ConfigError, Mistake } from './errors'
-import type { UsedUnits } from './reported-units'
+import type { UsedUnits } from './options'
 import type { ReservedUnits } from './reservations'
 
 /** How a meter debits. */

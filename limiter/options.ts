@@ -1,7 +1,18 @@
 import type { Clock, EpochMs } from './clock'
+import type { Decision } from './decision'
 import type { OnEvent } from './events'
-import type { FailureMode } from './failure-mode'
+import type { Duration } from './policies/policy'
 import type { StateStore } from './stores/store'
+
+/**
+ * What to answer when the store cannot be reached; every such decision says `degraded`.
+ * - `local`: the same policies, counted in this instance's memory, which admits its share of each limit.
+ * - `allow`: let everything pass.
+ * - `deny`: let nothing pass.
+ * - `throw`: no answer, the caller gets the `StoreUnavailableError`.
+ */
+export type FailureMode = 'local' | 'allow' | 'deny' | 'throw'
+export const FAILURE_MODES: readonly FailureMode[] = ['local', 'allow', 'deny', 'throw']
 
 export interface RateLimiterOptions {
   readonly store: StateStore
@@ -44,3 +55,89 @@ export interface RefundOptions {
 
 /** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
 export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
+
+/** What a request takes. */
+export interface TakeOptions {
+  /** Whole units that the request takes; 0 peeks. @default 1 */
+  readonly cost?: number
+  /**
+   * Whole units that it takes of the policies with a `cost`, by the name that they say: `{ tokens: 500 }`. A policy of
+   * which it takes 0 is not asked.
+   * @default 1 each
+   */
+  readonly costs?: Readonly<Record<string, number>>
+}
+
+/** What a request takes of which the true cost is known afterwards. */
+export interface ReserveOptions extends TakeOptions {
+  /**
+   * How long the units stay reserved, a duration such as `2m`, from `1s` to `24h`: `settle` counts what was really used
+   * until then. A reservation that nobody settles stays charged in full.
+   */
+  readonly reserve: Duration
+}
+
+/**
+ * A decision whose units can be settled. Its `chargedAt` is then `null`, for `settle` gives back what was not used, and
+ * `refund` must not give it back again.
+ */
+export interface ReservedDecision extends Decision {
+  /**
+   * What `settle` and `meter` want: a string to hand only to the process that knows the true cost. Absent where nothing
+   * is reserved: the request was denied, or decided without the store.
+   */
+  readonly reservation?: string
+}
+
+/** Units that were used, of everything that is reserved or by the name of each cost. */
+export type UsedUnits = number | { readonly cost?: number; readonly costs?: Readonly<Record<string, number>> }
+
+/** What a request takes that gets a slot; with `reserve`, units that are settled, too. */
+export interface AcquireOptions extends TakeOptions {
+  /** As that of `take`. @default no units are reserved */
+  readonly reserve?: ReserveOptions['reserve']
+}
+
+/** `Symbol.asyncDispose`, where the types of the program that imports this know it. */
+export type AsyncDispose = SymbolConstructor extends { readonly asyncDispose: infer Name extends symbol }
+  ? { readonly [Dispose in Name]: () => Promise<void> }
+  : unknown
+
+/** A decision, and the slots that an allowed request has from then on. */
+export interface AcquiredDecision extends ReservedDecision {
+  /**
+   * Frees the slots, and settles what is reserved. It counts once, however often it is called, and frees no other
+   * request's slot.
+   *
+   * @param used units that were used, as for `settle`. @default what is reserved stays charged
+   * @returns false when nothing is held any more: it was released or settled before, its time is over, the subject was
+   * reset, or the request never had a slot.
+   * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
+   */
+  release(used?: UsedUnits): Promise<boolean>
+}
+
+/**
+ * What `acquire` resolves with. `await using slot = await limiter.acquire(…)` releases it at the end of the block. If
+ * the store cannot be reached then, the slot lasts until its timeout, and nothing is thrown.
+ */
+export type Slot = AcquiredDecision & AsyncDispose
+
+/** How long a request waits. */
+export interface WaitLimits {
+  /**
+   * The longest wait, in milliseconds, for units and for a queue's slot; a decision that is under way then is waited
+   * for, and so is `lagMs`. 0 asks once. @default as long as it takes
+   */
+  readonly maxWaitMs?: number
+  /**
+   * Resolves so many milliseconds after the charge, 1 to 60,000, so that calls leave as they were spaced when they were
+   * counted, however long the store took to answer. An answer that comes later than that, by more than a quarter and
+   * 5 ms, is not used: the request gives it back and waits for its next turn. Only for policies that space calls:
+   * `sliding-log`, a leaky bucket as a queue, and buckets and `gcra` with `burst: 1`.
+   * @default as soon as the store has answered
+   */
+  readonly lagMs?: number
+  /** Ends the wait: the promise is rejected with its `reason`. @default nothing does */
+  readonly signal?: AbortSignal
+}

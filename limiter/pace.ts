@@ -1,10 +1,10 @@
 import type { EpochMs } from './clock'
-import type { Charge } from './consistency/strategy'
 import type { Decision } from './decision'
+import type { Charge } from './request'
+import { unitsOf } from './request'
 import { Rivals } from './rivals'
 import type { Item } from './stores/store'
 import { fullMs, roundMs, turnMs } from './turns'
-import { unitsOf } from './units'
 
 /** Requests of the same cost that ask together, and share writes. */
 const MAX_AT_ONCE = 100

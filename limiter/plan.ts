@@ -1,6 +1,7 @@
 import { isCharged, type Step, type Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
+import { NO_UNITS, sumOf, type Units } from './request'
 import {
   allStepsAllow,
   charged,
@@ -16,7 +17,6 @@ import {
 import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
 import type { View } from './subject-cache'
-import { NO_UNITS, sumOf, type Units } from './units'
 
 /** One of several requests that are decided together. */
 export interface Pending extends Units {

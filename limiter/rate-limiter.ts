@@ -1,19 +1,19 @@
-import { checkChargedAt, checkCost, toUnits } from './check-charge'
 import { type EpochMs, systemClock } from './clock'
 import { withoutInternal } from './compiled-policy'
-import { compose } from './compose'
 import { Strategies } from './consistency/strategies'
-import type { Charge, ChargeTime, Part } from './consistency/strategy'
+import type { Part } from './consistency/strategy'
 import { Deadline, waitAtMost } from './deadline'
 import type { Decision } from './decision'
+import { compose } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { Fallback } from './fallback'
 import type { SubjectVerdicts } from './known-denial'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from './parts'
+import type { Charge, ChargeTime } from './request'
+import { checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
 import { TakeLoop } from './take-loop'
-import { evenly, takesNone } from './units'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
 

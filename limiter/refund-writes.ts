@@ -2,8 +2,8 @@ import type { Fields } from './algorithms/conditional-write'
 import { refundUnlessQueued } from './algorithms/queued'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
+import { type Units, unitsOf } from './request'
 import type { PolicyWrite } from './stores/store'
-import { type Units, unitsOf } from './units'
 
 /** What is given back, to which policies. */
 export interface RefundedUnits extends Units {

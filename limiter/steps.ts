@@ -2,9 +2,9 @@ import { isCharged, type Step, type Verdict, type Verdicts } from './algorithms/
 import { apply, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import { NO_UNITS, type Units, unitsOf } from './request'
 import type { PolicyWrite } from './stores/store'
 import type { View } from './subject-cache'
-import { NO_UNITS, type Units, unitsOf } from './units'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
 

@@ -1,9 +1,8 @@
 import { CircuitBreaker } from './circuit-breaker'
-import { type Clock, type EpochMs, systemClock, toEpochMs } from './clock'
+import { type Clock, type EpochMs, ServerTime, systemClock, toEpochMs } from './clock'
 import { Deadline } from './deadline'
 import { IN_DOUBT_FAILURES, type StoreFailure, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
-import { ServerTime } from './server-time'
 import {
   type CallOptions,
   type DeleteOutcome,

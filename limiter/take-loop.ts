@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { Batch, Charge, ChargeTime, StoredSubjects, Subject } from './consistency/strategy'
+import type { StoredSubjects } from './consistency/strategy'
 import type { Deadline } from './deadline'
 import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
@@ -9,13 +9,13 @@ import { purge } from './item-maintenance'
 import { KnownDenial, type SubjectVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
+import type { Batch, Charge, ChargeTime, Subject, Units } from './request'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { itemAfter } from './stores/memory-store'
 import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
-import type { Units } from './units'
 
 export interface TakeLoopOptions extends StoreCallsOptions {
   /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */

@@ -1,7 +1,7 @@
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import { type Units, unitsOf } from './request'
 import type { Item } from './stores/store'
-import { type Units, unitsOf } from './units'
 
 /** How many turns ahead a request may get its own; more processes than that compete for the last one. */
 const MAX_TURNS = 32

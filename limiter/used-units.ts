@@ -1,6 +1,6 @@
-import { checkCost } from './check-charge'
 import { ConfigError, Mistake, printed } from './errors'
-import type { UsedUnits } from './reported-units'
+import type { UsedUnits } from './options'
+import { checkCost } from './request'
 import type { Reserved, ReservedUnits } from './reservations'
 
 /** The units that are reserved, of all subjects. */

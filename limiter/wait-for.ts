@@ -1,14 +1,13 @@
 import * as v from 'valibot'
 import type { Charger } from './charger'
-import { toUnits } from './check-charge'
 import type { CompiledPolicy } from './compiled-policy'
-import type { Charge } from './consistency/strategy'
+import { onAbort } from './deadline'
 import type { Decision } from './decision'
 import { ConfigError, Mistake } from './errors'
-import { onAbort } from './on-abort'
+import type { WaitLimits } from './options'
 import { checkOptions, type FieldRules } from './policies/report'
-import { unitsOf } from './units'
-import type { WaitLimits } from './wait-limits'
+import type { Charge } from './request'
+import { toUnits, unitsOf } from './request'
 import { WaitQueue } from './wait-queue'
 
 /** Node's timers take no more: 24 days. */

@@ -1,10 +1,9 @@
-import { Alarm } from './alarm'
 import type { Charger } from './charger'
-import type { Charge } from './consistency/strategy'
+import { Alarm, onAbort } from './deadline'
 import type { Decision } from './decision'
-import { onAbort } from './on-abort'
+import { tooLate } from './decision'
 import { Pace } from './pace'
-import { tooLate } from './too-late'
+import type { Charge } from './request'
 import { inTurns } from './turns'
 
 /** Requests of the same cost that ask together, and share writes. */

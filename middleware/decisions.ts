@@ -1,5 +1,5 @@
-import { tighter } from '../limiter/compose'
 import type { Decision, Standing } from '../limiter/decision'
+import { tighter } from '../limiter/decision'
 
 const decisions = new WeakMap<object, Decision>()
 

@@ -1,4 +1,4 @@
-import type { Slot } from '../limiter/slot'
+import type { Slot } from '../limiter/options'
 
 /** The slots that the middlewares have taken for one request. */
 export interface RequestSlot {

@@ -6,7 +6,7 @@ import { NO_FACTS, unitsFor } from '../lambda/cost'
 import type { CostFacts } from '../lambda/cost-readings'
 import { rulesOf } from '../lambda/rules'
 import { ConfigError, type Mistake } from '../limiter/errors'
-import { takenFrom } from '../limiter/units'
+import { takenFrom } from '../limiter/request'
 import { runs } from './runs'
 
 const set = (cost: unknown) =>

@@ -1,5 +1,5 @@
 import type { AuthorizerContext } from '../lambda/responses/context'
-import type { UsedUnits } from '../limiter/reported-units'
+import type { UsedUnits } from '../limiter/options'
 import type { Caller, TieredRequest } from './tiered-request'
 
 /** What the authorizer would answer, and how a program passes it on. */

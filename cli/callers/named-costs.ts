@@ -1,7 +1,7 @@
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import { printed } from '../../limiter/errors'
-import { type Counting, costNames, takenFrom, type Units } from '../../limiter/units'
+import { type Counting, costNames, takenFrom, type Units } from '../../limiter/request'
 import { UserError } from '../exit'
 import { hint } from './hints'
 

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
-import { costNames, takenFrom, type Units } from '../../limiter/units'
+import { costNames, takenFrom, type Units } from '../../limiter/request'
 import { costsByName, gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'

@@ -1,6 +1,6 @@
-import { toUnits } from '../../limiter/check-charge'
 import { CONCURRENCY } from '../../limiter/policies/policy'
 import type { Charge } from '../../limiter/rate-limiter'
+import { toUnits } from '../../limiter/request'
 import { Reservation } from '../../limiter/reservation'
 import type { Caller } from './decide/caller'
 import type { Calls } from './decide/calls'

@@ -4,9 +4,10 @@ import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
+import type { Charge, ChargeTime, Subject } from '../request'
+import { unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
-import { unitsOf } from '../units'
-import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject } from './strategy'
+import type { StoredSubjects, Strategy } from './strategy'
 
 /** What is counted here of one subject under one policy. */
 interface Entry {

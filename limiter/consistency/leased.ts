@@ -5,12 +5,13 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
+import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
 import { idIn, isSpendable, type Lease, withMore } from './lease'
 import { type Pauses, pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { LeaseSize, unitsAtTry } from './lease-size'
-import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
+import type { StoredSubjects, Strategy, Writes } from './strategy'
 
 /** What an instance holds and knows of one subject under some policies. */
 interface LeaseState extends Pauses {

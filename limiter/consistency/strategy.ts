@@ -1,40 +1,9 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import type { SubjectVerdicts } from '../known-denial'
+import type { Batch, Charge, ChargeTime, Subject } from '../request'
 import type { View } from '../subject-cache'
-import type { Units } from '../units'
-
-/** A subject under some of its policies. */
-export interface Subject {
-  /** Where the subject's state is, see `subjectKey`. */
-  readonly key: string
-  readonly policies: readonly CompiledPolicy[]
-}
-
-/** Units that one request takes from one subject. */
-export interface Charge extends Subject, Units {
-  /** A reservation owes the units: what is admitted without the store is written when that is settled. */
-  readonly isOwed?: boolean
-}
-
-/** Several requests of one subject that are decided together. */
-export interface Batch extends Subject {
-  /** What each takes. */
-  readonly requests: readonly Units[]
-}
-
-/** When units were charged that are given back. */
-export interface ChargeTime {
-  /** By the clock, at the request, or at the lease that it was spent from: `Verdict.chargedAt`. */
-  readonly at: EpochMs
-  /**
-   * How much later than that the request's turn was, in milliseconds: policies that let requests wait charge them
-   * there. Absent where that is not known.
-   */
-  readonly delayMs?: number
-}
 
 /** Counts a subject's units under some of its policies; a policy's `consistency` chooses one. */
 export interface Strategy {

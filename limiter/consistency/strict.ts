@@ -3,8 +3,8 @@ import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
 import type { SubjectVerdicts } from '../known-denial'
-import type { Units } from '../units'
-import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
+import type { Charge, ChargeTime, Subject, Units } from '../request'
+import type { StoredSubjects, Strategy, Writes } from './strategy'
 
 /**
  * How long a subject stays leased whose item got more writes than DynamoDB takes, at least; up to twice that, so that

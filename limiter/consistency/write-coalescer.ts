@@ -1,6 +1,7 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
-import type { Charge, StoredSubjects, Subject, Writes } from './strategy'
+import type { Charge, Subject } from '../request'
+import type { StoredSubjects, Writes } from './strategy'
 
 interface Waiting extends Charge {
   readonly resolve: (verdicts: Verdicts) => void

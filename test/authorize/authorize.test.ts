@@ -2,7 +2,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { FailureMode } from '../../limiter/failure-mode'
+import type { FailureMode } from '../../limiter/options'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { StateStore } from '../../limiter/stores/store'
 import { subjectKey } from '../../limiter/subject-key'

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import { compose } from '../../limiter/compose'
+import { compose } from '../../limiter/decision'
 
 const policy = (name: string, limit: number) => ({ name, limit, counter: { isEndedByOthers: false } }) as CompiledPolicy
 const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({

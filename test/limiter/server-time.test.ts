@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { createLimiter, DynamoDbStore, type LimiterEvent } from '../../limiter'
-import { ServerTime } from '../../limiter/server-time'
+import { ServerTime } from '../../limiter/clock'
 
 const T = 1_763_683_200_000
 const YEAR_MS = 31_536_000_000

@@ -1,7 +1,7 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
-import type { Batch, Charge } from '../../limiter/consistency/strategy'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Deadline } from '../../limiter/deadline'
+import type { Batch, Charge } from '../../limiter/request'
 import { compiled } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })

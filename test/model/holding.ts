@@ -2,11 +2,10 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Decision } from '../../limiter/decision'
 import { LibraryReservations } from '../../limiter/library-reservations'
 import type { Meter } from '../../limiter/meter'
+import type { Slot, UsedUnits } from '../../limiter/options'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
-import type { UsedUnits } from '../../limiter/reported-units'
 import { parseReservation } from '../../limiter/reservation-token'
 import { reserve, settle } from '../../limiter/reserving'
-import type { Slot } from '../../limiter/slot'
 
 /** What an allowed request holds. */
 export interface Held {

@@ -19,9 +19,9 @@ import {
   selectTier,
 } from '../../../lambda/steps'
 import { subjectOf } from '../../../lambda/subjects'
-import { toUnits } from '../../../limiter/check-charge'
 import type { Charge } from '../../../limiter/rate-limiter'
-import type { Units } from '../../../limiter/units'
+import type { Units } from '../../../limiter/request'
+import { toUnits } from '../../../limiter/request'
 import type { LoggedRequest } from '../requests/logged-request'
 import type { Caller } from './caller'
 import type { RequestKind } from './request-kind'

@@ -4,7 +4,7 @@ import { apply } from '../../../limiter/algorithms/conditional-write'
 import type { EpochMs } from '../../../limiter/clock'
 import type { CompiledPolicy } from '../../../limiter/compiled-policy'
 import type { Charge } from '../../../limiter/rate-limiter'
-import { unitsOf } from '../../../limiter/units'
+import { unitsOf } from '../../../limiter/request'
 import { policiesOfTier } from '../decide/rule-set'
 import type { PolicyTally } from './tally'
 

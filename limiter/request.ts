@@ -1,4 +1,7 @@
 import type { Hold } from './algorithms/algorithm'
+import type { EpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
+import { ChargedAtError, CostError } from './errors'
 import { RUNNING } from './policies/policy'
 
 /** Units that one request takes from each of several policies. */
@@ -12,6 +15,36 @@ export interface Units {
   readonly costs?: Readonly<Record<string, number>> | undefined
   /** What the request holds while it runs, of each policy that counts running requests. */
   readonly holds?: readonly Hold[] | undefined
+}
+
+/** A subject under some of its policies. */
+export interface Subject {
+  /** Where the subject's state is, see `subjectKey`. */
+  readonly key: string
+  readonly policies: readonly CompiledPolicy[]
+}
+
+/** Units that one request takes from one subject. */
+export interface Charge extends Subject, Units {
+  /** A reservation owes the units: what is admitted without the store is written when that is settled. */
+  readonly isOwed?: boolean
+}
+
+/** Several requests of one subject that are decided together. */
+export interface Batch extends Subject {
+  /** What each takes. */
+  readonly requests: readonly Units[]
+}
+
+/** When units were charged that are given back. */
+export interface ChargeTime {
+  /** By the clock, at the request, or at the lease that it was spent from: `Verdict.chargedAt`. */
+  readonly at: EpochMs
+  /**
+   * How much later than that the request's turn was, in milliseconds: policies that let requests wait charge them
+   * there. Absent where that is not known.
+   */
+  readonly delayMs?: number
 }
 
 /** Of a policy, the name of the cost that it counts, such as `tokens`; absent where it counts requests. */
@@ -103,4 +136,45 @@ function split<P, C extends UnitsOfAll<P>>(charge: C, group: readonly number[]):
     Array.from({ length: Math.max(...group) + 1 }, (_, i) => policies.filter((_, j) => group[j] === i))
   shapes.set(shape, found) // as many shapes as ways for a handful of policies to differ
   return found.map((some) => ({ ...charge, policies: some }))
+}
+
+/**
+ * @param name of one of several costs.
+ * @throws CostError unless the cost is a whole number of units, `least` or more.
+ */
+export function checkCost(cost: number, least: 0 | 1, name?: string): void {
+  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least, name)
+}
+
+/** What a request takes from each policy. @throws CostError of the first cost that is none. */
+export function toUnits(charge: Charge): Charge {
+  checkCost(charge.cost, 0)
+  if (charge.costs) for (const [name, cost] of Object.entries(charge.costs)) checkCost(cost, 0, name)
+  return namedUnits(charge)
+}
+
+/** How far clocks may differ, in milliseconds. */
+const SKEW_MS = 60_000
+
+/**
+ * Checks what a refund says of its charge; both may be left out.
+ *
+ * @throws ChargedAtError that names the one that is wrong.
+ */
+export function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
+  const latest = now + SKEW_MS
+  if (
+    chargedAt !== undefined &&
+    chargedAt !== null &&
+    !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)
+  ) {
+    throw new ChargedAtError(
+      'chargedAt',
+      chargedAt,
+      `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`,
+    )
+  }
+  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
+    throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')
+  }
 }
