@@ -3,11 +3,9 @@ import type { UsedUnits } from '../limiter/options'
 import { parseReservation } from '../limiter/reservation-token'
 import type { Reserved } from '../limiter/reservations'
 import { type SettlingLimiter, settle } from '../limiter/reserving'
-import { StoreCalls } from '../limiter/store-calls'
 import { DirectCalls } from '../limiter/stores/direct-calls'
 import { ItemStore } from '../limiter/stores/item-store'
 import type { StateStore } from '../limiter/stores/store'
-import { SubjectCache } from '../limiter/subject-cache'
 import { SubjectItems } from '../limiter/subject-items'
 import { actualOf, entriesOf } from '../limiter/used-units'
 import type { SettlingTable } from './environment'
@@ -49,16 +47,7 @@ export function settlerFor({ name, endpoint }: SettlingTable): Settler {
 
 /** A settler for a function that decides nothing itself. */
 export function settlerIn(store: StateStore, clock: Clock = systemClock): Settler {
-  const options = { store, clock, deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS }
-  const calls = new StoreCalls({ ...options, onEvent: () => {} })
-  const subjects = new SubjectCache(1000)
-  return new Settler({
-    loop: {
-      now: () => calls.now(),
-      view: (key) => subjects.get(key),
-      items: new SubjectItems(calls, subjects),
-      deadline: () => calls.deadline(),
-      nextId: () => calls.nextId(),
-    },
-  })
+  const times = { deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS, denialTtlMs: DEADLINE_MS }
+  const items = new SubjectItems({ store, clock, ...times, maxSubjects: 1000, onEvent: () => {} })
+  return new Settler({ items })
 }

@@ -3,7 +3,6 @@ import { apply, type Fields } from './algorithms/conditional-write'
 import { lockedOutAs } from './algorithms/lockout'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import type { StoredSubjects } from './consistency/strategy'
 import type { Decision } from './decision'
 import { compose } from './decision'
 import { StoreUnavailableError } from './errors'
@@ -11,11 +10,12 @@ import { EvictedCounts } from './evicted-counts'
 import type { SubjectVerdicts } from './known-denial'
 import { admit, count, end, type LocalCount, verdictOf, withUnits } from './local-count'
 import type { FailureMode } from './options'
-import { type LateWriter, PendingCharges } from './pending-charges'
+import { PendingCharges } from './pending-charges'
 import { refundsOf } from './refund-writes'
 import type { Charge, ChargeTime, Subject } from './request'
 import { NO_UNITS, takesNone, unitsOf } from './request'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from './steps'
+import type { TakeLoop } from './take-loop'
 
 /** When a caller that is denied for want of a store may ask again, in milliseconds. */
 const RETRY_AFTER_MS = 1000
@@ -46,7 +46,7 @@ export class Fallback {
   >()
 
   constructor(
-    private readonly subjects: Pick<StoredSubjects, 'now' | 'view'> & LateWriter,
+    private readonly loop: TakeLoop,
     private readonly lastSeen: LastSeen,
     private readonly maxSubjects: number,
   ) {}
@@ -61,7 +61,7 @@ export class Fallback {
     const allowed = mode === 'allow'
     const answers = charges.map((charge) => {
       const { policies } = charge
-      const whole = stepAll([], policies, allowed ? charge : NO_UNITS, this.subjects.now())
+      const whole = stepAll([], policies, allowed ? charge : NO_UNITS, this.loop.now())
       const verdicts: Verdicts = whole.map(({ verdict }, i) =>
         allowed || policies[i]!.nonBlocking
           ? { ...verdict, allowed: true, retryAfterMs: 0 }
@@ -78,22 +78,22 @@ export class Fallback {
    */
   flush(charges: readonly Charge[]): Promise<unknown> | undefined {
     if (this.locals.size === 0) return undefined
-    const now = this.subjects.now()
+    const now = this.loop.now()
     this.dropWhole(now)
     const flushed = charges.flatMap(({ key }) => {
       const local = this.locals.get(key)
-      const view = this.subjects.view(key)
+      const view = this.loop.items.view(key)
       if (!local || local.pending.isEmpty || !view || view.seenAt < local.admittedAt) return []
       if (Math.abs(now - local.flushedAt) < FLUSH_EVERY_MS) return []
       local.flushedAt = now
-      return [flushOne(this.subjects, key, local.pending)]
+      return [flushOne(this.loop, key, local.pending)]
     })
     return flushed.length > 0 ? Promise.all(flushed) : undefined
   }
 
   /** Writes all of it to the store, as far as it can be asked: for a program that stops. */
   async close(): Promise<void> {
-    await Promise.all([...this.locals].map(([key, { pending }]) => flushOne(this.subjects, key, pending)))
+    await Promise.all([...this.locals].map(([key, { pending }]) => flushOne(this.loop, key, pending)))
   }
 
   /** Gives back units that were admitted here and are not in the store; how many. The others are the store's. */
@@ -106,7 +106,7 @@ export class Fallback {
     const counts = policies.map(({ prefix }) => local.counts.get(prefix)!)
     const own = counts.map(({ policy }) => policy)
     const states = counts.map(({ fields }) => fields)
-    for (const { prefix, write } of refundsOf({ policies: own, cost: units }, states, charged, this.subjects.now())) {
+    for (const { prefix, write } of refundsOf({ policies: own, cost: units }, states, charged, this.loop.now())) {
       const { policy, fields } = local.counts.get(prefix)!
       count(local, policy, apply(write, fields))
     }
@@ -127,7 +127,7 @@ export class Fallback {
   }
 
   private locally(charges: readonly Charge[], share: number): Decision {
-    const now = this.subjects.now()
+    const now = this.loop.now()
     const answers: SubjectVerdicts[] = []
     const before: SubjectVerdicts[] = [] // how those stand that are not charged after all
     const after: (() => void)[] = []
@@ -193,7 +193,7 @@ export class Fallback {
   }
 
   private evictOldest(): void {
-    const now = this.subjects.now()
+    const now = this.loop.now()
     const [[key, { counts }]] = this.locals as Iterable<[string, LocalCount]> as [[string, LocalCount]]
     this.locals.delete(key)
     for (const [prefix, { policy, fields }] of counts) {
@@ -234,9 +234,9 @@ export class Fallback {
 const part = (units: number, share: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units * share)))
 
 /** What cannot be written now is written later, or does not count any more by then. */
-async function flushOne(writer: LateWriter, key: string, pending: PendingCharges): Promise<void> {
+async function flushOne(loop: TakeLoop, key: string, pending: PendingCharges): Promise<void> {
   try {
-    await pending.flush(writer, key)
+    await pending.flush(loop, key)
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

@@ -2,29 +2,9 @@ import { when } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import type { Deadline } from './deadline'
 import { contention, inDoubt } from './errors'
-import type { Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
-import {
-  type Item,
-  type ItemWrite,
-  type PolicyWrite,
-  REFUND_MARK,
-  type SeenMarks,
-  standAsSeen,
-  type WriteId,
-  type WriteOutcome,
-} from './stores/store'
-
-/** The subjects whose units are given back. */
-export interface GivingSubjects {
-  now(): EpochMs
-  /** Names a write. */
-  nextId(): WriteId
-  readonly items: {
-    /** Sends a write, and remembers what the item is after it. */
-    apply(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>>
-  }
-}
+import { type Item, type ItemWrite, type PolicyWrite, REFUND_MARK, type SeenMarks, standAsSeen } from './stores/store'
+import type { SubjectItems } from './subject-items'
 
 /**
  * Makes one write in a caller's favour, which is applied once at most: it happens only while marks stand as seen that
@@ -42,13 +22,13 @@ export interface GivingSubjects {
  * @throws StoreUnavailableError `in-doubt` where it is not known whether that worked.
  */
 export async function giveBackOnce(
-  subjects: GivingSubjects,
+  items: SubjectItems,
   key: string,
   see: (deadline: Deadline) => Promise<Item>,
   partsOf: (item: Item, now: EpochMs) => readonly PolicyWrite[],
   deadline: Deadline,
 ): Promise<void> {
-  const id = { mark: REFUND_MARK, value: subjects.nextId().value } // of every try: they exclude each other
+  const id = { mark: REFUND_MARK, value: items.nextId().value } // of every try: they exclude each other
   let doubted: { readonly seen: number | undefined; readonly witness: SeenMarks } | undefined
   for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
     const item = await see(deadline)
@@ -63,16 +43,16 @@ export async function giveBackOnce(
     if (doubted && seen === undefined && !standAsSeen(item, doubted.witness)) {
       throw inDoubt('the answer to a refund was lost, and others have written since: the units may still be charged')
     }
-    const at = subjects.now()
+    const at = items.now()
     const parts = partsOf(item, at)
     if (parts.length === 0) return
     if (seen === undefined && round > 0 && !doubted) {
-      await subjects.items.apply(key, markOnly(parts, subjects.nextId().value, at), deadline)
+      await items.apply(key, markOnly(parts, items.nextId().value, at), deadline)
       continue // whether that worked shows in the next round
     }
-    const witness = seen === undefined ? witnessIn(item, subjects.nextId().mark) : {}
+    const witness = seen === undefined ? witnessIn(item, items.nextId().mark) : {}
     const whileMarks = { ...witness, [REFUND_MARK]: seen }
-    const { kind, afterDoubt } = await subjects.items.apply(key, fitted({ parts, id, whileMarks, at }), deadline)
+    const { kind, afterDoubt } = await items.apply(key, fitted({ parts, id, whileMarks, at }), deadline)
     if (kind !== 'refused') return
     if (afterDoubt) doubted ??= { seen, witness }
   }

@@ -91,7 +91,7 @@ export class LibraryReservations {
       return { allowed, isStored: chargedAt !== null && !degraded, left: remaining }
     }
     const metered = {
-      now: () => this.limiter.loop.now(),
+      now: () => this.limiter.items.now(),
       takeMore: take,
       settle: (actual: ActualUnits) => settle(this.limiter, reserved, actual),
     }

@@ -1,9 +1,8 @@
-import type { EpochMs } from './clock'
 import type { Decision } from './decision'
+import type { RateLimiter } from './rate-limiter'
 import type { Charge } from './request'
 import { unitsOf } from './request'
 import { Rivals } from './rivals'
-import type { Item } from './stores/store'
 import { fullMs, roundMs, turnMs } from './turns'
 
 /** Requests of the same cost that ask together, and share writes. */
@@ -23,13 +22,6 @@ const GIVEN_WAY = { ofWindow: 0.02, ofBucket: 0.04 }
 const PAUSE = { ms: 60, ofWindow: 0.015 }
 const LONG_PAUSE = { ms: 250, ofWindow: 0.1 }
 
-/** What is known of subjects. */
-interface Subjects {
-  now(): EpochMs
-  /** What was last seen of a subject in the store. */
-  lastSeen(key: string): Item | undefined
-}
-
 /**
  * When, and for how many at once, a process asks for requests that wait for units which come free for all at the same
  * time. Processes know of each other what the item's marks show.
@@ -46,7 +38,7 @@ export class Pace {
   /** The shortest ask that was admitted, and so took a call. */
   private shortestMs = Infinity
 
-  constructor(private readonly subjects: Subjects) {}
+  constructor(private readonly limiter: Pick<RateLimiter, 'now' | 'lastSeen'>) {}
 
   /** Requests were admitted. @returns how many ask next, and after which pause in milliseconds. */
   afterTurns(charge: Charge, decisions: readonly Decision[], tookMs: number): { atOnce: number; pauseMs: number } {
@@ -71,7 +63,7 @@ export class Pace {
     const { turns } = this
     const processes = this.rivals.count
     const untilRoomFor = (requests: number) =>
-      Math.max(retryAfterMs, roundMs(charge, requests, this.subjects.lastSeen(charge.key), this.subjects.now()))
+      Math.max(retryAfterMs, roundMs(charge, requests, this.limiter.lastSeen(charge.key), this.limiter.now()))
     if (turns === 0) return retryAfterMs
     this.turns = 0
     this.rivals.nextRound()
@@ -87,7 +79,7 @@ export class Pace {
   }
 
   private observe({ key }: Charge): void {
-    this.rivals.observe(this.subjects.lastSeen(key))
+    this.rivals.observe(this.limiter.lastSeen(key))
   }
 
   /** Also while no other is seen: one that never gets a turn is never seen. */

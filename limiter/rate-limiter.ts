@@ -13,6 +13,7 @@ import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from '
 import type { Charge, ChargeTime } from './request'
 import { checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
+import type { SubjectItems } from './subject-items'
 import { TakeLoop } from './take-loop'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
@@ -23,6 +24,8 @@ export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
  */
 export class RateLimiter {
   readonly loop: TakeLoop
+  /** The subjects as they are stored. */
+  readonly items: SubjectItems
   private readonly strategies: Strategies
   /** Loaded when the store cannot be asked for the first time. */
   private fallback: Fallback | undefined
@@ -43,6 +46,7 @@ export class RateLimiter {
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
+    this.items = this.loop.items
     this.strategies = new Strategies(this.loop, maxSubjects, onEvent)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
@@ -77,12 +81,12 @@ export class RateLimiter {
 
   /** Asks a store that keeps failing again within half a second, however long it has been away. */
   probeSoon(): void {
-    this.loop.probeSoon()
+    this.items.calls.probeSoon()
   }
 
   /** What was last seen of a subject in the store. */
   lastSeen(key: string): Item | undefined {
-    return this.loop.view(key)?.item
+    return this.items.view(key)?.item
   }
 
   /** What `decide` would say, taking nothing. */
@@ -119,7 +123,7 @@ export class RateLimiter {
     try {
       await this.loop.reset(key)
     } finally {
-      this.loop.forget(key)
+      this.items.forget(key)
       void this.strategies.forget(key)
       void this.fallback?.forget(key)
     }
@@ -192,7 +196,7 @@ export class RateLimiter {
     })
     if (denied.length > 0) return denied
 
-    const results = this.loop.isCircuitOpen
+    const results = this.items.calls.isCircuitOpen
       ? await oneByOne(parts)
       : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
@@ -207,10 +211,10 @@ export class RateLimiter {
    * there, and who waited for it waits for more.
    */
   private hasSeen(charges: readonly Charge[], since: EpochMs): boolean {
-    return charges.some(({ key }) => (this.loop.view(key)?.seenAt ?? -Infinity) >= since)
+    return charges.some(({ key }) => (this.items.view(key)?.seenAt ?? -Infinity) >= since)
   }
 
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
-    return !this.loop.reached && SETUP_FAILURES.includes(reason)
+    return !this.items.calls.reached && SETUP_FAILURES.includes(reason)
   }
 }

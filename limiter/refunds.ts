@@ -1,20 +1,12 @@
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
 import type { Deadline } from './deadline'
-import { type GivingSubjects, giveBackOnce } from './give-back'
+import { giveBackOnce } from './give-back'
 import { refundsOf } from './refund-writes'
 import type { Charge, ChargeTime } from './request'
 import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
-import type { View } from './subject-cache'
-
-/** The subjects as they are stored and were last seen. */
-export interface RefundedSubjects extends GivingSubjects {
-  view(key: string): View | undefined
-  /** What was last seen of a subject if that is recent, else what is stored. */
-  recent(key: string, deadline: Deadline): Promise<View>
-  readonly items: GivingSubjects['items'] & { read(key: string, deadline: Deadline): Promise<View> }
-}
+import type { SubjectItems } from './subject-items'
 
 /**
  * Gives units that were charged back, as far as they can still be found; a policy whose window has passed has none.
@@ -24,18 +16,18 @@ export interface RefundedSubjects extends GivingSubjects {
  * @throws StoreUnavailableError as `giveBackOnce`.
  */
 export async function refund(
-  subjects: RefundedSubjects,
+  items: SubjectItems,
   charge: Charge,
   charged: ChargeTime,
   deadline: Deadline,
 ): Promise<void> {
   const { key } = charge
-  const see = async () => (await subjects.recent(key, deadline)).item
+  const see = async () => (await items.recent(key, deadline)).item
   const refundOnce = (isMeant: (part: PolicyWrite) => boolean) => {
     const partsOf = (item: Item, now: EpochMs) => refundWrites(charge, item, charged, now).filter(isMeant)
-    return giveBackOnce(subjects, key, see, partsOf, deadline)
+    return giveBackOnce(items, key, see, partsOf, deadline)
   }
-  const [, ...others] = inWrites(await found(subjects, charge, charged, deadline))
+  const [, ...others] = inWrites(await found(items, charge, charged, deadline))
   const apart = others.map((parts) => new Set(parts.map(({ prefix }) => prefix)))
   await refundOnce(({ prefix }) => !apart.some((prefixes) => prefixes.has(prefix)))
   for (const prefixes of apart) await refundOnce(({ prefix }) => prefixes.has(prefix))
@@ -46,18 +38,18 @@ export async function refund(
  * that is looked up.
  */
 async function found(
-  subjects: RefundedSubjects,
+  items: SubjectItems,
   charge: Charge,
   charged: ChargeTime,
   deadline: Deadline,
 ): Promise<PolicyWrite[]> {
   const { key, policies } = charge
-  const known = subjects.view(key)
-  const view = await subjects.recent(key, deadline)
-  const writes = refundWrites(charge, view.item, charged, subjects.now())
+  const known = items.view(key)
+  const view = await items.recent(key, deadline)
+  const writes = refundWrites(charge, view.item, charged, items.now())
   if (view !== known || writes.length === policies.length) return writes
-  const { item } = await subjects.items.read(key, deadline)
-  return refundWrites(charge, item, charged, subjects.now())
+  const { item } = await items.read(key, deadline)
+  return refundWrites(charge, item, charged, items.now())
 }
 
 const refundWrites = (charge: Charge, item: Item, charged: ChargeTime, now: EpochMs): PolicyWrite[] =>

@@ -5,8 +5,8 @@ import type { WithoutStore } from './options'
 import { type IsSettled, Reservation, type ReservedCharge } from './reservation'
 import type { Reserved } from './reservations'
 import { Settlements } from './settlements'
-import type { SettledSubjects } from './shared-units'
 import type { Item } from './stores/store'
+import type { SubjectItems } from './subject-items'
 
 /** What reserving asks of a `RateLimiter`. */
 export interface ReservingLimiter {
@@ -17,7 +17,7 @@ export interface ReservingLimiter {
 
 /** What settling asks of it. */
 export interface SettlingLimiter {
-  readonly loop: SettledSubjects
+  readonly items: SubjectItems
 }
 
 /**
@@ -56,14 +56,14 @@ export async function reserve(
  * @throws StoreUnavailableError
  */
 export function settle(
-  { loop }: SettlingLimiter,
+  { items }: SettlingLimiter,
   reserved: readonly Reserved[],
   actual: ActualUnits,
 ): Promise<boolean> {
-  const settlements = settlementsOf.get(loop) ?? new Settlements(loop)
-  settlementsOf.set(loop, settlements)
+  const settlements = settlementsOf.get(items) ?? new Settlements(items)
+  settlementsOf.set(items, settlements)
   return settlements.settle(reserved, actual)
 }
 
 /** One for each process and table, for what it has sent. */
-const settlementsOf = new WeakMap<SettledSubjects, Settlements>()
+const settlementsOf = new WeakMap<SubjectItems, Settlements>()

@@ -5,9 +5,10 @@ import { fieldsOf } from './compiled-policy'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
 import { contention } from './errors'
 import { RESERVATIONS, type Reserved } from './reservations'
-import { type SettledSubjects, SharedUnits } from './shared-units'
+import { SharedUnits } from './shared-units'
 import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
+import type { SubjectItems } from './subject-items'
 
 /** What became of what a request holds. `slots`: only these were left. */
 type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
@@ -27,8 +28,8 @@ export class Settlements {
   /** Settlements that are under way here, by the reservation: several of one come one after another. */
   private readonly running = new Map<string, Promise<unknown>>()
 
-  constructor(private readonly subjects: SettledSubjects) {
-    this.shared = new SharedUnits(subjects)
+  constructor(private readonly items: SubjectItems) {
+    this.shared = new SharedUnits(items)
   }
 
   /**
@@ -71,29 +72,29 @@ export class Settlements {
   /** When the units were charged whose reservation is stored and open; `undefined` where there is none. */
   private async findHold(caller: Reserved): Promise<EpochMs | undefined> {
     const { key, id, forMs } = caller
-    const now = this.subjects.now()
-    const item = await this.subjects.items.readByWrite(key, this.subjects.deadline())
+    const now = this.items.now()
+    const item = await this.items.readByWrite(key, this.items.deadline())
     const until = numberOf(fieldsOf(item, RESERVATIONS), id)
     return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
   }
 
   private async end(reserved: Reserved, actual: ActualUnits): Promise<End> {
     const { key, id, forMs } = reserved
-    const deadline = this.subjects.deadline()
-    const view = this.subjects.view(key)?.item
+    const deadline = this.items.deadline()
+    const view = this.items.view(key)?.item
     let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved, reserved.guess.chargedAt)
     let isStored = false
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.subjects.now()
+      const now = this.items.now()
       if (item === undefined || !isOpenIn(item, reserved, now)) {
         if (isStored) return GONE
-        item = await this.subjects.items.readByWrite(key, deadline)
+        item = await this.items.readByWrite(key, deadline)
         isStored = true
         continue
       }
       const until = numberOf(fieldsOf(item, RESERVATIONS), id)
       const parts = firstWrite([...endsIn(item, reserved), ...corrections(item, reserved, actual, until, now)])
-      const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
+      const outcome = await this.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
       if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
       item = outcome.item
       isStored = true

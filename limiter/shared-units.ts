@@ -2,20 +2,11 @@ import { heldSince } from './algorithms/holds'
 import { BoundedMap } from './bounded-map'
 import type { EpochMs } from './clock'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
-import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
-import { type GivingSubjects, giveBackOnce } from './give-back'
+import { giveBackOnce } from './give-back'
 import { RESERVATIONS, type Reserved, reservedSince } from './reservations'
 import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import type { SubjectItems } from './subject-items'
-
-/** The subjects as they are stored. */
-export interface SettledSubjects extends GivingSubjects {
-  deadline(): Deadline
-  /** What was last seen of a subject. */
-  view(key: string): { readonly item: Item } | undefined
-  readonly items: SubjectItems
-}
 
 /** What one reservation has charged to one subject beyond what it reserved, and what it has sent without an answer. */
 interface Debts {
@@ -39,7 +30,7 @@ export class SharedUnits {
   /** By reservation and subject. */
   private readonly debts = new BoundedMap<string, Debts>(MAX_REMEMBERED)
 
-  constructor(private readonly subjects: SettledSubjects) {}
+  constructor(private readonly items: SubjectItems) {}
 
   /**
    * Charges what was used beyond the reservation, and ends its slots there.
@@ -54,7 +45,7 @@ export class SharedUnits {
         const units = reserved.entries.map((entry, i) => Math.max(0, owedBy(actual)(entry) - debts.charged[i]!))
         if (units.every((one) => one === 0)) return
         this.debts.set(name, debts)
-        debts.sent = { units, id: this.subjects.nextId() }
+        debts.sent = { units, id: this.items.nextId() }
       }
       await this.send(reserved, debts, chargedAt)
       for (const [i, units] of debts.sent.units.entries()) debts.charged[i]! += units
@@ -64,25 +55,25 @@ export class SharedUnits {
 
   private async send(reserved: Reserved, debts: Debts, chargedAt: EpochMs): Promise<void> {
     const { key, entries } = reserved
-    const deadline = this.subjects.deadline()
-    let item = this.subjects.view(key)?.item ?? guessOf(reserved, chargedAt)!
+    const deadline = this.items.deadline()
+    let item = this.items.view(key)?.item ?? guessOf(reserved, chargedAt)!
     let isStored = false
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.subjects.now()
+      const now = this.items.now()
       const { units, id } = debts.sent!
       const owed = debtWrites(item, entries, units, chargedAt, now)
       if (owed.length === 0) {
         if (isStored) return // a policy that only observes has no room for it
-        item = await this.subjects.items.readByWrite(key, deadline)
+        item = await this.items.readByWrite(key, deadline)
         isStored = true
         continue
       }
       const parts = [...endsIn(item, reserved), ...owed]
-      const outcome = await this.subjects.items.charge(key, parts, policiesOf(reserved), item, now, deadline, { id })
+      const outcome = await this.items.charge(key, parts, policiesOf(reserved), item, now, deadline, { id })
       if (outcome.kind !== 'refused') return
       item = outcome.item
       isStored = true
-      if (isPassed(item, id)) debts.sent = { units, id: this.subjects.nextId() }
+      if (isPassed(item, id)) debts.sent = { units, id: this.items.nextId() }
     }
     throw contention()
   }
@@ -94,7 +85,7 @@ export class SharedUnits {
    */
   async giveBack(reserved: Reserved, actual: ActualUnits, chargedAt: EpochMs | undefined): Promise<void> {
     const { entries, holders, forMs } = reserved
-    const isInTime = chargedAt !== undefined && this.subjects.now() <= chargedAt + forMs
+    const isInTime = chargedAt !== undefined && this.items.now() <= chargedAt + forMs
     const units = entries.map((entry) => (isInTime ? unusedBy(actual)(entry) : 0))
     if (units.every((one) => one === 0) && holders.length === 0) return
     try {
@@ -107,17 +98,17 @@ export class SharedUnits {
 
   private async write(reserved: Reserved, units: readonly number[], chargedAt: EpochMs): Promise<void> {
     const { key } = reserved
-    const deadline = this.subjects.deadline()
+    const deadline = this.items.deadline()
     const partsOf = (item: Item, now: EpochMs) => giveBackParts(item, reserved, units, chargedAt, now)
-    const guesses = [this.subjects.view(key)?.item, guessOf(reserved, chargedAt)]
-    const guess = guesses.find((one) => one && partsOf(one, this.subjects.now()).length > 0)
+    const guesses = [this.items.view(key)?.item, guessOf(reserved, chargedAt)]
+    const guess = guesses.find((one) => one && partsOf(one, this.items.now()).length > 0)
     let isFirst = true
     const see = async () => {
-      const item = isFirst ? guess : this.subjects.view(key)?.item
+      const item = isFirst ? guess : this.items.view(key)?.item
       isFirst = false
-      return item ?? (await this.subjects.items.readByWrite(key, deadline))
+      return item ?? (await this.items.readByWrite(key, deadline))
     }
-    await giveBackOnce(this.subjects, key, see, partsOf, deadline)
+    await giveBackOnce(this.items, key, see, partsOf, deadline)
   }
 }
 

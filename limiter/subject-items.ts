@@ -3,11 +3,19 @@ import type { CompiledPolicy } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { StoreUnavailableError } from './errors'
 import { expiryFor } from './expiry'
-import type { StoreCalls, Tried } from './store-calls'
+import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { itemAfter } from './stores/memory-store'
-import { type Item, type ItemWrite, marksOf, type PolicyWrite, REFUND_MARK, type WriteOutcome } from './stores/store'
-import type { SubjectCache, View } from './subject-cache'
+import {
+  type Item,
+  type ItemWrite,
+  marksOf,
+  type PolicyWrite,
+  REFUND_MARK,
+  type WriteId,
+  type WriteOutcome,
+} from './stores/store'
+import { isRecent, SubjectCache, type View } from './subject-cache'
 
 /** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
 const ITEM_PAUSE_MS = 1000
@@ -16,17 +24,54 @@ const MOST_FAILED = 1000
 /** No id of a write. */
 const NEVER = -1
 
-/** Reads and writes subjects' items. Every write fits DynamoDB's limits and moves the item's time to live. */
+export interface SubjectItemsOptions extends StoreCallsOptions {
+  /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
+  readonly denialTtlMs: number
+  /** Subjects whose state is remembered. */
+  readonly maxSubjects: number
+}
+
+/**
+ * The subjects' items: reads and writes them, and remembers what they were. Every write fits DynamoDB's limits and
+ * moves the item's time to live.
+ */
 export class SubjectItems {
+  readonly calls: StoreCalls
+  readonly cache: SubjectCache
   private readonly failed = new Map<string, { readonly error: StoreUnavailableError; readonly until: EpochMs }>()
 
-  constructor(
-    private readonly calls: StoreCalls,
-    private readonly cache: SubjectCache,
-  ) {}
+  constructor(private readonly options: SubjectItemsOptions) {
+    this.calls = new StoreCalls(options)
+    this.cache = new SubjectCache(options.maxSubjects)
+  }
+
+  now(): EpochMs {
+    return this.calls.now()
+  }
+
+  /** For a decision that begins now. */
+  deadline(): Deadline {
+    return this.calls.deadline()
+  }
+
+  /** Names a write, so that it counts once however often it is sent. */
+  nextId(): WriteId {
+    return this.calls.nextId()
+  }
+
+  /** What was last seen of a subject. */
+  view(key: string): View | undefined {
+    return this.cache.get(key)
+  }
+
+  /** What was last seen of a subject if that is recent, else what is stored. */
+  async recent(key: string, deadline: Deadline): Promise<View> {
+    const view = this.view(key)
+    return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.read(key, deadline)
+  }
 
   async read(key: string, deadline: Deadline): Promise<View> {
-    const seenAt = this.calls.now()
+    const seenAt = this.now()
     const item = await this.calls.read(key, deadline)
     this.cache.learn(key, item, seenAt)
     return this.cache.get(key)!
@@ -38,7 +83,7 @@ export class SubjectItems {
     policies: readonly CompiledPolicy[],
     seen: Item | undefined,
     now: EpochMs,
-    id = this.calls.nextId(),
+    id = this.nextId(),
   ): ItemWrite {
     return fitted({ parts, id, expiresAtSeconds: expiryFor(policies, seen, now), at: now })
   }
@@ -78,7 +123,7 @@ export class SubjectItems {
 
   /** What is stored, for who may write and not read: a write that is refused brings the item back. */
   async readByWrite(key: string, deadline: Deadline): Promise<Item> {
-    const write = { parts: [], id: this.calls.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: this.calls.now() }
+    const write = { parts: [], id: this.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: this.now() }
     return (await this.apply(key, write, deadline)).item
   }
 
@@ -105,18 +150,19 @@ export class SubjectItems {
   private failureOf(key: string): StoreUnavailableError | undefined {
     const failed = this.failed.get(key)
     if (!failed) return undefined
-    const leftMs = failed.until - this.calls.now()
+    const leftMs = failed.until - this.now()
     return leftMs > 0 && leftMs <= ITEM_PAUSE_MS ? failed.error : undefined
   }
 
   private async failedBy(error: StoreUnavailableError, key: string, deadline: Deadline): Promise<void> {
     if (this.failed.size >= MOST_FAILED) this.failed.clear()
-    this.failed.set(key, { error, until: this.calls.now() + ITEM_PAUSE_MS })
+    this.failed.set(key, { error, until: this.now() + ITEM_PAUSE_MS })
     await this.read(key, deadline).catch(() => this.cache.forget(key))
   }
 
-  /** Forgets that a subject's item failed. */
+  /** Forgets what was last seen of a subject, and that its item failed. */
   forget(key: string): void {
+    this.cache.forget(key)
     this.failed.delete(key)
   }
 }

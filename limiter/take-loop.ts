@@ -1,28 +1,21 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { StoredSubjects } from './consistency/strategy'
 import type { Deadline } from './deadline'
 import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
 import { KnownDenial, type SubjectVerdicts, verdictsNow } from './known-denial'
-import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
+import { type LateCharges, lateWrite } from './late-charges'
 import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import type { Batch, Charge, ChargeTime, Subject, Units } from './request'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
-import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { itemAfter } from './stores/memory-store'
-import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
-import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
-import { SubjectItems } from './subject-items'
+import { isPassed, type PolicyWrite } from './stores/store'
+import { isRecent, othersWrote, type View } from './subject-cache'
+import { SubjectItems, type SubjectItemsOptions } from './subject-items'
 
-export interface TakeLoopOptions extends StoreCallsOptions {
-  /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
-  readonly denialTtlMs: number
-  /** Subjects whose state is remembered. */
-  readonly maxSubjects: number
-}
+export type TakeLoopOptions = SubjectItemsOptions
 
 /**
  * A refused write costs as much as five reads, so an instance that lost this many in a row reads before the next one,
@@ -39,51 +32,20 @@ const MOST_ROUNDS = 100
  * Nothing is answered from a guess: an allowed request is answered from the item that its write found, a denied one
  * from an item that was really there, and that others can only have made stricter since.
  */
-export class TakeLoop implements StoredSubjects, LateWriter {
-  private readonly cache: SubjectCache
-  private readonly calls: StoreCalls
+export class TakeLoop {
   readonly items: SubjectItems
   private readonly fleet = new FleetClock()
 
   constructor(private readonly options: TakeLoopOptions) {
-    this.cache = new SubjectCache(options.maxSubjects)
-    this.calls = new StoreCalls(options)
-    this.items = new SubjectItems(this.calls, this.cache)
-  }
-
-  /** Whether the store has ever answered. */
-  get reached(): boolean {
-    return this.calls.reached
-  }
-
-  /** Whether the store is not called, but for a probe now and then. */
-  get isCircuitOpen(): boolean {
-    return this.calls.isCircuitOpen
+    this.items = new SubjectItems(options)
   }
 
   now(): EpochMs {
-    return this.calls.now()
-  }
-
-  probeSoon(): void {
-    this.calls.probeSoon()
-  }
-
-  deadline(): Deadline {
-    return this.calls.deadline()
-  }
-
-  /** Names a write, for `chargeLate`. */
-  nextId(): WriteId {
-    return this.calls.nextId()
-  }
-
-  view(key: string): View | undefined {
-    return this.cache.get(key)
+    return this.items.now()
   }
 
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    const view = this.cache.get(charge.key)
+    const view = this.items.view(charge.key)
     if (!view?.denial?.isOf(charge)) return undefined
     const now = this.now()
     if (!isRecent(view, now, this.options.denialTtlMs)) return undefined
@@ -96,7 +58,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     if (known) return verdictsNow(known)
     const { key, policies } = charge
     const now = this.now()
-    const view = this.cache.get(key)
+    const view = this.items.view(key)
     if (!view || !isRecent(view, now, this.options.denialTtlMs) || this.fleet.mayAdmit(view, policies, [charge], now))
       return undefined
     const states = statesOf(view, policies)
@@ -110,7 +72,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     return verdicts
   }
 
-  async decideBatch({ key, policies, requests }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
+  async decideBatch({ key, policies, requests }: Batch, deadline = this.items.deadline()): Promise<Verdicts[]> {
     let begunAt = this.now()
     const all = requests.map(({ cost, costs, holds }): Pending => ({ cost, costs, holds, verdicts: undefined }))
     let pending: readonly Pending[] = all
@@ -128,7 +90,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       }
       if (plan.kind === 'deny') {
         if (!(await this.items.record(key, plan.denials, policies, known.view!.item, now, deadline))) continue
-        if (wasRefused) this.cache.recordConflict(key, true)
+        if (wasRefused) this.items.cache.recordConflict(key, true)
         answer(
           pending,
           plan.denials.map(({ verdicts }) => verdicts),
@@ -144,16 +106,16 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         if (outcome.kind === 'refused') {
           wasRefused = true
           this.options.onEvent({ kind: 'conflict' })
-          this.cache.learn(key, outcome.item, now, true)
+          this.items.cache.learn(key, outcome.item, now, true)
           continue
         }
         const asKnown =
           outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
         const after = itemAfter(outcome, write)
-        this.cache.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
-        this.cache.recordConflict(key, false)
+        this.items.cache.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
+        this.items.cache.recordConflict(key, false)
         answer(plan.admitted, answersAfter(plan, outcome, asKnown, policies, now))
-        const purging = purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
+        const purging = purge(this.items.calls, this.items.cache, key, policies, after, now, deadline, asKnown)
         if (purging) await purging
       }
       pending = pending.filter(({ verdicts }) => !verdicts)
@@ -164,13 +126,13 @@ export class TakeLoop implements StoredSubjects, LateWriter {
 
   async peek(charge: Charge): Promise<Verdicts> {
     const { key, policies } = charge
-    const view = await this.items.read(key, this.calls.deadline())
+    const view = await this.items.read(key, this.items.deadline())
     const states = statesOf(view, policies)
     return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
   }
 
   standing({ key, policies }: Subject): Verdicts | undefined {
-    const view = this.cache.get(key)
+    const view = this.items.view(key)
     return view && standAll(statesOf(view, policies), policies, this.now())
   }
 
@@ -181,26 +143,27 @@ export class TakeLoop implements StoredSubjects, LateWriter {
    * more whether it was applied, and it gets a new name: it may count twice, and never not at all.
    */
   async chargeLate(key: string, late: LateCharges): Promise<boolean> {
-    const deadline = this.calls.deadline()
+    const { items } = this
+    const deadline = items.deadline()
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
       const now = this.now()
-      const seen = this.cache.get(key)?.item
+      const seen = items.view(key)?.item
       const parts = late.charges.flatMap((charge): PolicyWrite[] => {
         const write = lateWrite(fieldsOf(seen, charge.policy), charge, now)
         return write ? [{ prefix: charge.policy.prefix, write }] : []
       })
       if (parts.length === 0) return false
       const policies = late.charges.map(({ policy }) => policy)
-      const { kind, item } = await this.items.charge(key, parts, policies, seen, now, deadline, { id: late.id })
+      const { kind, item } = await items.charge(key, parts, policies, seen, now, deadline, { id: late.id })
       if (kind !== 'refused') return true
-      if (isPassed(item, late.id)) late.id = this.nextId()
+      if (isPassed(item, late.id)) late.id = items.nextId()
     }
     throw contention()
   }
 
   async refund(charge: Charge, charged: ChargeTime): Promise<void> {
     const { refund } = await import('./refunds.ts')
-    return refund(this, charge, charged, this.deadline())
+    return refund(this.items, charge, charged, this.items.deadline())
   }
 
   /**
@@ -210,19 +173,13 @@ export class TakeLoop implements StoredSubjects, LateWriter {
    */
   async reset(key: string): Promise<void> {
     const { reset } = await import('./resets.ts')
-    await reset(this.calls, key, this.deadline())
-    this.cache.forget(key)
+    await reset(this.items.calls, key, this.items.deadline())
     this.items.forget(key)
-  }
-
-  /** Forgets what was last seen of a subject. */
-  forget(key: string): void {
-    this.cache.forget(key)
   }
 
   /** What a plan is made from. */
   private knowledge(key: string, policies: readonly CompiledPolicy[], now: EpochMs, begunAt: EpochMs): Knowledge {
-    const view = this.cache.get(key)
+    const view = this.items.view(key)
     if (view) this.fleet.observe(view, policies)
     const isFresh = view !== undefined && view.seenAt >= begunAt
     return {
@@ -239,7 +196,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
 
   /** What was last seen of a subject if that is recent, else what is stored. */
   async recent(key: string, deadline: Deadline): Promise<View> {
-    const view = this.cache.get(key)
+    const view = this.items.view(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.items.read(key, deadline)
   }
 }

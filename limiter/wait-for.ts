@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import type { Charger } from './charger'
 import type { CompiledPolicy } from './compiled-policy'
 import { onAbort } from './deadline'
 import type { Decision } from './decision'
 import { ConfigError, Mistake } from './errors'
-import type { WaitLimits } from './options'
+import type { WaitLimits } from './limiter'
 import { checkOptions, type FieldRules } from './policies/report'
+import type { RateLimiter } from './rate-limiter'
 import type { Charge } from './request'
 import { toUnits, unitsOf } from './request'
 import { WaitQueue } from './wait-queue'
@@ -46,7 +46,7 @@ export class WaitQueues {
 
   /** @param lookAgainMs how often a request looks for what other processes gave back. */
   constructor(
-    private readonly charger: Charger,
+    private readonly charger: Pick<RateLimiter, 'now' | 'decide' | 'refund' | 'lastSeen' | 'probeSoon'>,
     private readonly lookAgainMs: number,
   ) {}
 

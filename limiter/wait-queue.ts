@@ -1,8 +1,8 @@
-import type { Charger } from './charger'
 import { Alarm, onAbort } from './deadline'
 import type { Decision } from './decision'
 import { tooLate } from './decision'
 import { Pace } from './pace'
+import type { RateLimiter } from './rate-limiter'
 import type { Charge } from './request'
 import { inTurns } from './turns'
 
@@ -63,7 +63,7 @@ export class WaitQueue {
    * @param onEmpty is called when nobody waits any more; the queue is not used again.
    */
   constructor(
-    private readonly charger: Omit<Charger, 'refund'>,
+    private readonly charger: Pick<RateLimiter, 'now' | 'decide' | 'lastSeen' | 'probeSoon'>,
     private readonly lookAgainMs: number,
     private readonly giveBack: (charge: Charge, decision: Decision) => Promise<void>,
     private readonly onEmpty: () => void,

@@ -3,11 +3,13 @@ import { apply, type Fields } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
-import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
+import { lateWrite } from '../late-charges'
+import { PendingCharges } from '../pending-charges'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
-import type { StoredSubjects, Strategy } from './strategy'
+import type { TakeLoop } from '../take-loop'
+import type { Strategy } from './strategy'
 
 /** What is counted here of one subject under one policy. */
 interface Entry {
@@ -52,7 +54,7 @@ export class Eventual implements Strategy {
   private readonly counts = new Map<string, LocalCounts>()
 
   constructor(
-    private readonly subjects: StoredSubjects & LateWriter,
+    private readonly loop: TakeLoop,
     private readonly maxSubjects: number,
   ) {}
 
@@ -60,7 +62,7 @@ export class Eventual implements Strategy {
     const { key, policies } = charge
     const local = this.counts.get(key)
     if (!local) return undefined
-    const now = this.subjects.now()
+    const now = this.loop.now()
     const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, charge, now)
     if (allStepsAllow(steps)) return undefined
@@ -72,7 +74,7 @@ export class Eventual implements Strategy {
     const { key, policies } = charge
     const local = this.countsOf(key)
     this.throwIfStale(charge, local)
-    const now = this.subjects.now()
+    const now = this.loop.now()
     const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, charge, now)
     const allowed = allStepsAllow(steps)
@@ -92,8 +94,8 @@ export class Eventual implements Strategy {
   async peek(charge: Charge): Promise<Verdicts> {
     const { key, policies } = charge
     const local = this.counts.get(key)
-    if (!local) return this.subjects.peek(charge)
-    const now = this.subjects.now()
+    if (!local) return this.loop.peek(charge)
+    const now = this.loop.now()
     const states = this.statesOf(charge, local)
     return verdictsOf(stepAll(states, policies, charge, now), states, policies, now)
   }
@@ -101,7 +103,7 @@ export class Eventual implements Strategy {
   /** How the store stood when it was last seen, and what was admitted here since. */
   lastSeen({ key, policies }: Subject): States {
     const local = this.counts.get(key)
-    const view = this.subjects.view(key)
+    const view = this.loop.items.view(key)
     return policies.map((policy) => local?.entries.get(policy.prefix)?.fields ?? fieldsOf(view?.item, policy))
   }
 
@@ -110,19 +112,19 @@ export class Eventual implements Strategy {
     const { key, policies, cost: units } = charge
     const local = this.counts.get(key)
     const here = local?.pending.takeBack(policies, units, charged.at) ?? 0
-    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.subjects.now())
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.loop.now())
     if (here === units) return
     const there = units - here
-    await local?.pending.confirmed(this.subjects, key)
-    await this.subjects.refund({ key, policies, cost: there }, charged)
-    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.subjects.now())
+    await local?.pending.confirmed(this.loop, key)
+    await this.loop.refund({ key, policies, cost: there }, charged)
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.loop.now())
   }
 
   standing(subject: Subject): Verdicts | undefined {
     const local = this.counts.get(subject.key)
     if (!local) return undefined
     const states = this.statesOf(subject, local)
-    return standAll(states, subject.policies, this.subjects.now())
+    return standAll(states, subject.policies, this.loop.now())
   }
 
   /** Writes what is pending, as far as the store can be asked: for a program that stops. */
@@ -150,7 +152,7 @@ export class Eventual implements Strategy {
   private statesOf({ key, policies }: Subject, { entries }: LocalCounts): States {
     return policies.map((policy) => {
       const entry = entries.get(policy.prefix)
-      return entry ? entry.fields : fieldsOf(this.subjects.view(key)?.item, policy)
+      return entry ? entry.fields : fieldsOf(this.loop.items.view(key)?.item, policy)
     })
   }
 
@@ -177,7 +179,7 @@ export class Eventual implements Strategy {
   }
 
   private syncIfDue(subject: Subject, local: LocalCounts): void {
-    const now = this.subjects.now()
+    const now = this.loop.now()
     if (local.syncing || Math.abs(now - local.triedAt) < syncMsOf(subject)) return
     local.triedAt = now
     local.syncing = this.sync(subject.key, local).finally(() => {
@@ -189,9 +191,9 @@ export class Eventual implements Strategy {
   private async sync(key: string, local: LocalCounts): Promise<void> {
     const { entries, pending } = local
     try {
-      if (!(await pending.flush(this.subjects, key))) await this.subjects.peek({ key, policies: [], cost: 0 })
-      const now = this.subjects.now()
-      const item = this.subjects.view(key)?.item
+      if (!(await pending.flush(this.loop, key))) await this.loop.peek({ key, policies: [], cost: 0 })
+      const now = this.loop.now()
+      const item = this.loop.items.view(key)?.item
       for (const entry of entries.values()) {
         const fields = fieldsOf(item, entry.policy)
         const added = pending.pendingOf(entry.policy)

@@ -7,11 +7,13 @@ import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
+import type { TakeLoop } from '../take-loop'
 import { estimateCapacity, remainingOf } from './capacity'
 import { idIn, isSpendable, type Lease, withMore } from './lease'
 import { type Pauses, pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { LeaseSize, unitsAtTry } from './lease-size'
-import type { StoredSubjects, Strategy, Writes } from './strategy'
+import type { Strategy } from './strategy'
+import type { WriteCoalescer } from './write-coalescer'
 
 /** What an instance holds and knows of one subject under some policies. */
 interface LeaseState extends Pauses {
@@ -43,8 +45,8 @@ export class Leased implements Strategy {
   private readonly returning = new Set<Promise<void>>()
 
   constructor(
-    private readonly subjects: StoredSubjects,
-    private readonly writes: Writes,
+    private readonly loop: TakeLoop,
+    private readonly writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
     maxSubjects: number,
   ) {
@@ -54,7 +56,7 @@ export class Leased implements Strategy {
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
     if (short <= 0) return undefined
-    return this.subjects.cachedDenial({ ...charge, cost: short }) ?? this.paused(charge)
+    return this.loop.cachedDenial({ ...charge, cost: short }) ?? this.paused(charge)
   }
 
   async take(charge: Charge): Promise<Verdicts> {
@@ -81,7 +83,7 @@ export class Leased implements Strategy {
   async peek(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
     const left = this.leftOf(charge)
-    const verdicts = await this.subjects.peek({ ...charge, cost: Math.max(0, cost - left) })
+    const verdicts = await this.loop.peek({ ...charge, cost: Math.max(0, cost - left) })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
 
@@ -93,14 +95,14 @@ export class Leased implements Strategy {
     const { cost: units } = charge
     const state = this.states.get(idIn(charge))
     const lease = state?.granting ? undefined : state?.lease // one that is on its way replaces it
-    const isOfLease = isSpendable(lease, this.subjects.now()) && charged.at >= lease.takenAt
+    const isOfLease = isSpendable(lease, this.loop.now()) && charged.at >= lease.takenAt
     const here = isOfLease ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
-    if (here < units) await this.subjects.refund({ ...charge, cost: units - here }, charged)
+    if (here < units) await this.loop.refund({ ...charge, cost: units - here }, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    const verdicts = this.subjects.standing(subject)
+    const verdicts = this.loop.standing(subject)
     return verdicts && withMore(verdicts, this.leftOf(subject), 0)
   }
 
@@ -120,14 +122,14 @@ export class Leased implements Strategy {
     const returned = states.map(async (state) => {
       await state.granting?.catch(() => {})
       const { lease } = state
-      if (isSpendable(lease, this.subjects.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
+      if (isSpendable(lease, this.loop.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
     })
     await Promise.allSettled([...returned, ...this.returning])
   }
 
   private leftOf(subject: Subject): number {
     const lease = this.states.get(idIn(subject))?.lease
-    return isSpendable(lease, this.subjects.now()) ? lease.left : 0
+    return isSpendable(lease, this.loop.now()) ? lease.left : 0
   }
 
   private stateOf(subject: Subject): LeaseState {
@@ -142,13 +144,13 @@ export class Leased implements Strategy {
   /** Takes a lease, of which this request's cost is spent at once. */
   private async grant(state: LeaseState, { policies, cost }: Charge): Promise<Verdicts> {
     const { key, size } = state
-    const kept = isSpendable(state.lease, this.subjects.now()) ? state.lease : undefined
+    const kept = isSpendable(state.lease, this.loop.now()) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const deadline = this.subjects.deadline()
+    const deadline = this.loop.items.deadline()
 
     for (let tries = 1; ; tries++) {
-      const now = this.subjects.now()
-      const available = estimateCapacity(this.subjects.view(key), policies, now, size.pauseMs(now))
+      const now = this.loop.now()
+      const available = estimateCapacity(this.loop.items.view(key), policies, now, size.pauseMs(now))
       const { units: more, isScarce } = size.next(now, available)
       const wish = Math.max(least + state.awaited, more)
       const units = unitsAtTry(tries, least, wish, available.left)
@@ -164,7 +166,7 @@ export class Leased implements Strategy {
       if (isScarce) this.pause(state, policies, now)
       size.spent(cost, now)
       // what was held before is spent on this request
-      const expiresAt = now + estimateCapacity(this.subjects.view(key), policies, now, 0).endsInMs
+      const expiresAt = now + estimateCapacity(this.loop.items.view(key), policies, now, 0).endsInMs
       // requests that pass uncharged go one by one
       const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
       state.lease = { left: surplus, units, takenAt: now, usedAt: now, expiresAt, policies, verdicts }
@@ -175,7 +177,7 @@ export class Leased implements Strategy {
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {
     const { lease, size } = state
-    const now = this.subjects.now()
+    const now = this.loop.now()
     if (!isSpendable(lease, now)) return undefined
     if (now - lease.usedAt > size.spanMs) this.giveBackSurplus(state, lease, cost, now)
     if (lease.left < cost) return undefined
@@ -191,7 +193,7 @@ export class Leased implements Strategy {
    */
   private giveBackSurplus(state: LeaseState, lease: Lease, cost: number, now: EpochMs): void {
     const { size, key } = state
-    const available = estimateCapacity(this.subjects.view(key), lease.policies, now, size.pauseMs(now))
+    const available = estimateCapacity(this.loop.items.view(key), lease.policies, now, size.pauseMs(now))
     const surplus = lease.left - Math.max(cost, size.next(now, available).units)
     if (surplus < WORTH_GIVING_BACK) return
     const work = this.returned(state, lease, surplus)
@@ -205,21 +207,21 @@ export class Leased implements Strategy {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
     const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.subjects.refund({ key, policies, cost: units }, { at: lease.takenAt })
+    await this.loop.refund({ key, policies, cost: units }, { at: lease.takenAt })
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
   private pause(state: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): void {
-    const view = this.subjects.view(state.key)
+    const view = this.loop.items.view(state.key)
     const { left, refill, refillMs } = estimateCapacity(view, policies, now, state.size.pauseMs(now))
     if (refill > left) state.pausedUntil = now + refillMs
   }
 
   /** The denial of a request that would ask for units too soon. */
   private paused(subject: Subject): Verdicts | undefined {
-    const waitMs = pauseLeftMs(this.states.get(idIn(subject)), this.subjects.now())
+    const waitMs = pauseLeftMs(this.states.get(idIn(subject)), this.loop.now())
     if (waitMs === 0) return undefined
-    return this.subjects.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
+    return this.loop.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
 
   private async charged(
@@ -231,11 +233,11 @@ export class Leased implements Strategy {
   ): Promise<Verdicts> {
     const { key, size } = state
     throwIfThrottled(state, now)
-    const before = this.subjects.view(key)
+    const before = this.loop.items.view(key)
     try {
       const verdicts = await this.writes.take({ key, policies, cost: units }, deadline)
       if (before) {
-        const [expected, found] = [before, this.subjects.view(key)].map((view) => remainingOf(view, policies, now))
+        const [expected, found] = [before, this.loop.items.view(key)].map((view) => remainingOf(view, policies, now))
         const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
         size.othersTook(Math.max(0, taken), now - before.seenAt)
       }

@@ -1,14 +1,14 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../events'
 import type { SubjectVerdicts } from '../known-denial'
-import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
 import type { Charge, Subject } from '../request'
 import { evenly, takesNone } from '../request'
 import { type States, statesOf } from '../steps'
+import type { TakeLoop } from '../take-loop'
 import type { Eventual } from './eventual'
 import type { Leased } from './leased'
-import type { Part, StoredSubjects, Strategy } from './strategy'
+import type { Part, Strategy } from './strategy'
 import { Strict } from './strict'
 import { WriteCoalescer } from './write-coalescer'
 
@@ -24,12 +24,12 @@ export class Strategies {
   private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
 
   constructor(
-    private readonly subjects: StoredSubjects & LateWriter,
+    private readonly loop: TakeLoop,
     private readonly maxSubjects: number,
     private readonly onEvent: OnEvent,
   ) {
-    this.writes = new WriteCoalescer(subjects)
-    this.strict = new Strict(subjects, this.writes, () => this.loadLeased(), onEvent)
+    this.writes = new WriteCoalescer(loop)
+    this.strict = new Strict(loop, this.writes, () => this.loadLeased(), onEvent)
   }
 
   /** Whether these policies can be counted at once. */
@@ -63,7 +63,7 @@ export class Strategies {
 
   /** What was last seen of a subject in the store, and counted here since. */
   lastSeen(subject: Subject): States {
-    return this.eventual?.lastSeen(subject) ?? statesOf(this.subjects.view(subject.key), subject.policies)
+    return this.eventual?.lastSeen(subject) ?? statesOf(this.loop.items.view(subject.key), subject.policies)
   }
 
   /** Gives back leased units, and writes down what is only in memory. */
@@ -78,13 +78,13 @@ export class Strategies {
 
   private async loadLeased(): Promise<Leased> {
     const { Leased } = await import('./leased.ts')
-    this.leased ??= new Leased(this.subjects, this.writes, this.onEvent, this.maxSubjects)
+    this.leased ??= new Leased(this.loop, this.writes, this.onEvent, this.maxSubjects)
     return this.leased
   }
 
   private async loadEventual(): Promise<Eventual> {
     const { Eventual } = await import('./eventual.ts')
-    this.eventual ??= new Eventual(this.subjects, this.maxSubjects)
+    this.eventual ??= new Eventual(this.loop, this.maxSubjects)
     return this.eventual
   }
 

@@ -4,7 +4,9 @@ import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
 import type { SubjectVerdicts } from '../known-denial'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
-import type { StoredSubjects, Strategy, Writes } from './strategy'
+import type { TakeLoop } from '../take-loop'
+import type { Strategy } from './strategy'
+import type { WriteCoalescer } from './write-coalescer'
 
 /**
  * How long a subject stays leased whose item got more writes than DynamoDB takes, at least; up to twice that, so that
@@ -26,18 +28,18 @@ export class Strict implements Strategy {
   private leased: Strategy | undefined
 
   constructor(
-    private readonly subjects: StoredSubjects,
-    private readonly writes: Writes,
+    private readonly loop: TakeLoop,
+    private readonly writes: WriteCoalescer,
     private readonly loadLeased: () => Promise<Strategy>,
     private readonly onEvent: OnEvent,
   ) {}
 
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    return this.isHot(charge) ? undefined : this.subjects.knownDenial(charge)
+    return this.isHot(charge) ? undefined : this.loop.knownDenial(charge)
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    return (this.isHot(charge) ? this.leased! : this.subjects).cachedDenial(charge)
+    return (this.isHot(charge) ? this.leased! : this.loop).cachedDenial(charge)
   }
 
   take(charge: Charge): Promise<Verdicts> {
@@ -52,15 +54,15 @@ export class Strict implements Strategy {
   }
 
   peek(charge: Charge): Promise<Verdicts> {
-    return (this.isHot(charge) ? this.leased! : this.subjects).peek(charge)
+    return (this.isHot(charge) ? this.leased! : this.loop).peek(charge)
   }
 
   giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
-    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.subjects.refund(charge, charged)
+    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.loop.refund(charge, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    return (this.isHot(subject) ? this.leased! : this.subjects).standing(subject)
+    return (this.isHot(subject) ? this.leased! : this.loop).standing(subject)
   }
 
   forget(key: string): void {
@@ -73,7 +75,7 @@ export class Strict implements Strategy {
     const { key } = charge
     const until = this.hotUntil.get(key)
     if (until === undefined) return false
-    const now = this.subjects.now()
+    const now = this.loop.now()
     if (now < until && until - now <= 2 * HOT_MS) return true
     this.hotUntil.delete(key)
     return false
@@ -81,7 +83,7 @@ export class Strict implements Strategy {
 
   private remember(key: string): void {
     if (this.hotUntil.size >= MOST_HOT) this.hotUntil.clear()
-    this.hotUntil.set(key, this.subjects.now() + HOT_MS * (1 + Math.random()))
+    this.hotUntil.set(key, this.loop.now() + HOT_MS * (1 + Math.random()))
     this.onEvent({ kind: 'hot-key' })
   }
 }

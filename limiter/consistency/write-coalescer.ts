@@ -1,7 +1,7 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
 import type { Charge, Subject } from '../request'
-import type { StoredSubjects, Writes } from './strategy'
+import type { TakeLoop } from '../take-loop'
 
 interface Waiting extends Charge {
   readonly resolve: (verdicts: Verdicts) => void
@@ -19,19 +19,20 @@ const MOST_HOLDING = 40
  * One subject never has two writes in flight from this process, so they do not fail each other's guards either. In
  * Lambda there is one request at a time, and this adds nothing.
  */
-export class WriteCoalescer implements Writes {
+export class WriteCoalescer {
   /** Requests that wait, for each subject with a write under way. */
   private readonly lines = new Map<string, Waiting[]>()
 
-  constructor(private readonly subjects: Pick<StoredSubjects, 'cachedDenial' | 'decideBatch'>) {}
+  constructor(private readonly loop: TakeLoop) {}
 
+  /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {
     const { key, policies } = charge
     const line = this.lines.get(key)
-    if (line) return this.subjects.cachedDenial(charge) ?? waitIn(line, charge)
+    if (line) return this.loop.cachedDenial(charge) ?? waitIn(line, charge)
     this.lines.set(key, [])
     try {
-      return (await this.subjects.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
+      return (await this.loop.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
     } finally {
       this.next(key)
     }
@@ -46,7 +47,7 @@ export class WriteCoalescer implements Writes {
 
   private async decide({ key, policies }: Subject, batch: readonly Waiting[]): Promise<void> {
     try {
-      const answers = await this.subjects.decideBatch({ key, policies, requests: batch })
+      const answers = await this.loop.decideBatch({ key, policies, requests: batch })
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
     } catch (error) {
       for (const { reject } of batch) reject(error)

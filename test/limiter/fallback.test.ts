@@ -2,8 +2,8 @@ import type { Fields } from '../../limiter/algorithms/conditional-write'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { Fallback } from '../../limiter/fallback'
+import type { LateCharges } from '../../limiter/late-charges'
 import type { FailureMode } from '../../limiter/options'
-import type { LateCharges } from '../../limiter/pending-charges'
 import type { Subject } from '../../limiter/request'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
@@ -29,8 +29,10 @@ function world(maxSubjects = 1000) {
   let ids = 0
   const loop = {
     now: () => world.now,
-    nextId: () => ({ mark: 'r0', value: ++ids }),
-    view: (key: string) => (seenAt.has(key) ? { seenAt: seenAt.get(key) } : undefined),
+    items: {
+      nextId: () => ({ mark: 'r0', value: ++ids }),
+      view: (key: string) => (seenAt.has(key) ? { seenAt: seenAt.get(key) } : undefined),
+    },
     async chargeLate(key: string, { charges }: LateCharges) {
       told.push({ key, units: charges.map(({ units }) => units), codes: charges.map(({ policy }) => policy.prefix) })
       if (world.error) throw world.error

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { apply, type Fields, holds, listOf } from '../../limiter/algorithms/conditional-write'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
 import type { Mistake } from '../../limiter/errors'
-import { lateWrite, stillCounting } from '../../limiter/pending-charges'
+import { lateWrite, stillCounting } from '../../limiter/late-charges'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { MIDNIGHT } from './limiters'
 

@@ -512,7 +512,7 @@ describe('an exhausted limit whose units come back', () => {
   it('is called at once if it has no view any more', async () => {
     const one = await drained()
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeDefined()
-    one.loop.forget('k')
+    one.loop.items.forget('k')
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
   })
 

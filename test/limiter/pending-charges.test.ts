@@ -1,5 +1,6 @@
 import { StoreUnavailableError } from '../../limiter/errors'
-import { type LateCharges, PendingCharges } from '../../limiter/pending-charges'
+import type { LateCharges } from '../../limiter/late-charges'
+import { PendingCharges } from '../../limiter/pending-charges'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -15,7 +16,7 @@ function world() {
   const sent: { name: number; units: number[]; answer: (written: boolean) => void; fail: (error: Error) => void }[] = []
   let ids = 0
   const loop = {
-    nextId: () => ({ mark: 'r0', value: ++ids }),
+    items: { nextId: () => ({ mark: 'r0', value: ++ids }) },
     chargeLate: (_key: string, { id, charges }: LateCharges) =>
       new Promise<boolean>((answer, fail) => {
         sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })

@@ -54,8 +54,15 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     known.learn(key, item, world.now)
     return known.get(key)!
   }
-  const items = new SubjectItems(calls as unknown as StoreCalls, known)
-  const subjects = { ...calls, items, recent, view: (key: string) => known.get(key) }
+  const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
+  const items = new SubjectItems({
+    store: memory,
+    clock: () => world.now,
+    ...times,
+    maxSubjects: 10,
+    onEvent: () => {},
+  })
+  Object.assign(items, { calls, cache: known, recent })
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
@@ -80,7 +87,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     charge,
     used,
     refund: (units: number, at = T, delayMs?: number) =>
-      refund(subjects, { key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
+      refund(items, { key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
     reset: () => reset(calls as unknown as StoreCalls, 'k', deadline as Deadline),
     /** Another process refunds a unit. */
     theirRefund: async () => {

@@ -27,13 +27,13 @@ function mistakesIn(text: string, ...lib: string[]): string[] {
   const program = createProgram([PROGRAM], options, host)
   const slot = program
     .getSourceFiles()
-    .filter(({ fileName }) => fileName === PROGRAM || fileName.endsWith('limiter/slot.ts'))
+    .filter(({ fileName }) => fileName === PROGRAM || fileName.endsWith('limiter/options.ts'))
   return slot
     .flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)])
     .map(({ messageText }) => flattenDiagnosticMessageText(messageText, ' '))
 }
 
-const IMPORT = `import type { Slot } from '../../limiter/slot'\ndeclare function acquire(): Promise<Slot>\n`
+const IMPORT = `import type { Slot } from '../../limiter/options'\ndeclare function acquire(): Promise<Slot>\n`
 
 describe('the type of a slot', () => {
   it('compiles where nothing knows Symbol.asyncDispose', () => {

@@ -96,7 +96,7 @@ describe('a denial that counts', () => {
     one.calls()
     expect(await one.decide(1)).toMatchObject([[{ allowed: false }, { allowed: true, remaining: 98 }]])
     expect(one.writes.map(({ parts }) => parts.map(({ prefix }) => prefix))).toEqual([[recording[0]!.prefix]])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
     one.now += 30_000 // the first two entries have expired, the denied one has not
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 0 }, {}]])
   })
@@ -106,7 +106,7 @@ describe('a denial that counts', () => {
     await one.decide(2)
     one.plan.push({ lost: true })
     await one.decide(1)
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('is decided anew if the subject has changed meanwhile', async () => {

@@ -1,4 +1,4 @@
-import type { LateCharges } from '../../limiter/pending-charges'
+import type { LateCharges } from '../../limiter/late-charges'
 import { StoreCalls } from '../../limiter/store-calls'
 import { CONTENTION, day, failed, fixed, frozenDeadline, minute, pace, reasonOf, T, world } from './two-processes'
 
@@ -7,7 +7,7 @@ afterEach(() => jest.restoreAllMocks())
 describe('a late charge', () => {
   const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateCharges => ({
     charges: one.policies.map((policy) => ({ policy, units, chargedAt })),
-    id: one.loop.nextId(),
+    id: one.loop.items.nextId(),
   })
 
   it('is one write to all policies, also past the limit', async () => {
@@ -19,7 +19,7 @@ describe('a late charge', () => {
       [1, 0],
       [0, 88],
     ])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('works without a view of the subject', async () => {
@@ -44,7 +44,7 @@ describe('a late charge', () => {
     const { value } = write.id
     expect(await one.loop.chargeLate('k', write)).toBe(true)
     expect([one.calls(), await one.other.left(), write.id.value]).toEqual([[2, 0], [40], value])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('whose answer was lost counts once, and the view is what the store has', async () => {
@@ -52,7 +52,7 @@ describe('a late charge', () => {
     one.plan.push({ lost: true })
     expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
     expect(await one.other.left()).toEqual([7])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('gets a new id if this process has written since, so it may count twice but never not at all', async () => {
@@ -151,7 +151,7 @@ describe('an item that DynamoDB rejects', () => {
     await one.decide(1)
     one.plan.push({ error: failed('item') }, { error: failed('refused') })
     await one.decide(1).catch(() => {})
-    expect(one.loop.view('k')).toBeUndefined()
+    expect(one.loop.items.view('k')).toBeUndefined()
   })
 
   it('is told apart from an unavailable table and from a bug, after which calls go on at once', async () => {

@@ -18,22 +18,28 @@ afterEach(() => jest.restoreAllMocks())
 describe('the take loop', () => {
   it('reports whether its store has ever answered, and whether the circuit breaker is open', async () => {
     const one = world()
-    expect([one.loop.reached, one.loop.isCircuitOpen]).toEqual([false, false])
+    expect([one.loop.items.calls.reached, one.loop.items.calls.isCircuitOpen]).toEqual([false, false])
     await one.decide(1)
-    expect([one.loop.reached, one.loop.isCircuitOpen]).toEqual([true, false])
+    expect([one.loop.items.calls.reached, one.loop.items.calls.isCircuitOpen]).toEqual([true, false])
     one.plan.push(...Array(5).fill({ error: failed('refused') }))
     for (let i = 0; i < 5; i++) await one.decide(1).catch(() => {})
-    expect(one.loop.isCircuitOpen).toBe(true)
+    expect(one.loop.items.calls.isCircuitOpen).toBe(true)
   })
 
   it('caches the view of a subject until it is forgotten', async () => {
     const one = world()
-    expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
+    expect([one.loop.items.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([
+      undefined,
+      undefined,
+    ])
     await one.decide(3)
-    expect(one.loop.view('k')).toMatchObject({ item: await one.memory.read('k'), seenAt: T })
+    expect(one.loop.items.view('k')).toMatchObject({ item: await one.memory.read('k'), seenAt: T })
     expect(one.loop.standing({ key: 'k', policies: minute })).toMatchObject([{ remaining: 7 }])
-    one.loop.forget('k')
-    expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
+    one.loop.items.forget('k')
+    expect([one.loop.items.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([
+      undefined,
+      undefined,
+    ])
   })
 
   it('peeks with one read, whatever its view', async () => {
@@ -58,7 +64,7 @@ describe('a request', () => {
     const one = world()
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 9, chargedAt: T }]])
     expect(await one.decide(2)).toMatchObject([[{ allowed: true, remaining: 7, chargedAt: T }]])
-    expect([one.calls(), one.loop.view('k')!.shared]).toEqual([[2, 0], false])
+    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], false])
   })
 
   it('reports what its write found including charges of other instances, and marks the subject as shared', async () => {
@@ -66,9 +72,9 @@ describe('a request', () => {
     await one.decide(1)
     await one.other.take(3)
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 5 }]])
-    expect([one.calls(), one.loop.view('k')!.shared]).toEqual([[2, 0], true])
+    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], true])
     await one.decide(1)
-    expect(one.loop.view('k')!.shared).toBe(false)
+    expect(one.loop.items.view('k')!.shared).toBe(false)
   })
 
   it('that conflicts is decided anew from the state that it found, and reports a conflict event', async () => {
@@ -77,7 +83,7 @@ describe('a request', () => {
     await one.other.take(9)
     one.events.length = 0
     expect(await one.decide(1)).toMatchObject([[{ allowed: false, remaining: 0 }]])
-    expect([one.calls(), one.loop.view('k')!.shared]).toEqual([[2, 0], true])
+    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], true])
     expect(one.events.map(({ kind }) => kind).filter((kind) => kind !== 'store-call')).toEqual(['conflict'])
   })
 
@@ -88,7 +94,7 @@ describe('a request', () => {
     one.plan.push({ before: () => one.other.take(50) })
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 49 }]])
     expect(one.calls()).toEqual([3, 0])
-    expect(one.loop.view('k')).toMatchObject({ shared: true, consecutiveConflicts: 0 })
+    expect(one.loop.items.view('k')).toMatchObject({ shared: true, consecutiveConflicts: 0 })
   })
 
   it('to a subject that other instances keep busy is made from an extrapolated state, and after a conflict from the state found', async () => {
@@ -124,7 +130,7 @@ describe('a request', () => {
     const one = world(compiled({ name: 'burst', limit: 5, window: '1s' }))
     for (let i = 0; i < 33; i++) {
       one.now += 30_000
-      one.theirs.forget('k') // as instances do that have not seen each other's writes
+      one.theirs.items.forget('k') // as instances do that have not seen each other's writes
       await one.other.take(1)
     }
     const fields = async () => Object.keys((await one.memory.read('k')).policies[one.policies[0]!.prefix]!).length
@@ -132,7 +138,7 @@ describe('a request', () => {
     one.now += 30_000
     expect(await one.decide(1)).toMatchObject([[{ allowed: true }]])
     expect([one.calls(), await fields()]).toEqual([[2, 0], 2])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('whose answer was lost reports its charge once in the remaining units', async () => {
@@ -149,7 +155,7 @@ describe('a request', () => {
     expect(await one.theirs.peek({ key: 'k', policies: fixed('minute', 20), cost: 0 })).toMatchObject([
       { remaining: 7 },
     ])
-    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('is given up after a hundred consecutive conflicts, or at its deadline', async () => {
@@ -224,7 +230,7 @@ describe('after consecutive conflicts, a request', () => {
       one.now += 10_000
       one.plan.push({ before: () => one.other.take(50) })
       await one.decide(1)
-      expect(one.loop.view('k')!.consecutiveConflicts).toBe(0)
+      expect(one.loop.items.view('k')!.consecutiveConflicts).toBe(0)
     }
   })
 })

@@ -2,6 +2,7 @@ import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Deadline } from '../../limiter/deadline'
 import type { Batch, Charge } from '../../limiter/request'
+import type { TakeLoop } from '../../limiter/take-loop'
 import { compiled } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })
@@ -28,7 +29,7 @@ function world() {
       ),
     cachedDenial: ({ cost }: Charge) => denials.get(cost),
   }
-  return { settlings, denials, writes: new WriteCoalescer(loop) }
+  return { settlings, denials, writes: new WriteCoalescer(loop as unknown as TakeLoop) }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 

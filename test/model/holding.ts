@@ -65,8 +65,8 @@ export function meterOn(
   token: string,
   decide: (charges: readonly Charge[]) => Promise<Decision>,
 ): Meter {
-  const { loop } = limiter
-  return new LibraryReservations({ loop, decide, endHere: () => false }, own).meter(token)
+  const { items } = limiter
+  return new LibraryReservations({ items, decide, endHere: () => false }, own).meter(token)
 }
 
 /** So many units of each cost that is reserved; `undefined` where none is. */
