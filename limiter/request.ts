@@ -100,7 +100,7 @@ type UnitsOfAll<P> = Units & { readonly policies: readonly P[] }
  * and a policy of which it takes nothing is not asked. The policies are the same array for the same kind of request, so
  * that requests can share writes.
  */
-export function namedUnits<P extends Counting, C extends UnitsOfAll<P>>(charge: C): C {
+function namedUnits<P extends Counting, C extends UnitsOfAll<P>>(charge: C): C {
   const { policies, costs } = charge
   if (policies.every(({ costName }) => costName === undefined)) return costs ? { ...charge, costs: undefined } : charge
   const units = policies.map((policy) => takenFrom(charge, policy))
