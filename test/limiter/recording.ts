@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
+import { createLimiter, type Decision, type Limiter, type LimiterOptions, MemoryStore, type Slot } from '../../limiter'
 import { StoreUnavailableError } from '../../limiter/errors'
+import type { AnyPolicyInput } from '../../limiter/policies/policy'
 import { type Item, type ItemWrite, REFUND_MARK, type SeenMarks, type StateStore } from '../../limiter/stores/store'
 import { everyAlgorithm, MIDNIGHT } from './limiters'
 
@@ -20,7 +21,7 @@ const SUBJECTS = ['client:a', 'client:b', 'ip:192.0.2.1']
 const tokens = { cost: 'tokens', algorithm: 'token-bucket', limit: 60, window: '1m' } as const
 
 /** Lists of policies, and whether requests take slots. */
-const COURSES: Readonly<Record<string, readonly PolicyInput[]>> = {
+const COURSES: Readonly<Record<string, readonly AnyPolicyInput[]>> = {
   ...Object.fromEntries(everyAlgorithm(12).map((policy) => [policy.name, [policy]])),
   'all algorithms': everyAlgorithm(40),
   'costs by name': [
@@ -64,7 +65,7 @@ export async function record(name: string): Promise<Recorded> {
   }
 }
 
-async function run(policies: readonly PolicyInput[], hasOutages: boolean, random: () => number): Promise<Recorded> {
+async function run(policies: readonly AnyPolicyInput[], hasOutages: boolean, random: () => number): Promise<Recorded> {
   let now = MIDNIGHT
   const store = new RecordingStore()
   const events: Record<string, number> = {}
@@ -95,10 +96,12 @@ async function run(policies: readonly PolicyInput[], hasOutages: boolean, random
     const kind = pick(['take', 'take', 'take', 'many', 'both', 'peek', 'refund', 'reset', 'hold', 'end', 'end'])
     try {
       if (kind === 'take' || kind === 'many') {
-        const one = () => (slots ? limiter.acquire(subject, options) : limiter.take(subject, options))
+        const one = (): Promise<Decision & Partial<Slot>> =>
+          slots ? limiter.acquire(subject, options) : limiter.take(subject, options)
         for (const decision of await Promise.all(Array.from({ length: kind === 'take' ? 1 : 6 }, one))) {
           say(decision)
-          if ('release' in decision && decision.allowed) held.push({ end: () => decision.release() })
+          const { release } = decision
+          if (release && decision.allowed) held.push({ end: () => release() })
           else if (decision.chargedAt !== null) charged.push({ subject, ...decision, chargedAt: decision.chargedAt })
         }
       } else if (kind === 'both' && !slots) {
