@@ -2,7 +2,7 @@ import type { Exceeded, Verdict } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { StoreFailure } from './errors'
-import { leftOf, type SubjectVerdicts } from './known-denial'
+import { leftOf, type SubjectVerdicts } from './view'
 
 /** The numbers of an answer. */
 export interface Standing {

@@ -7,8 +7,7 @@ import type { Decision } from './decision'
 import { compose } from './decision'
 import { StoreUnavailableError } from './errors'
 import { EvictedCounts } from './evicted-counts'
-import type { SubjectVerdicts } from './known-denial'
-import { admit, count, end, type LocalCount, verdictOf, withUnits } from './local-count'
+import { admit, count, end, type OutageCount, verdictOf, withUnits } from './local-count'
 import type { FailureMode } from './options'
 import { PendingCharges } from './pending-charges'
 import { refundsOf } from './refund-writes'
@@ -16,6 +15,7 @@ import type { Charge, ChargeTime, Subject } from './request'
 import { NO_UNITS, takesNone, unitsOf } from './request'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from './steps'
 import type { TakeLoop } from './take-loop'
+import type { SubjectVerdicts } from './view'
 
 /** When a caller that is denied for want of a store may ask again, in milliseconds. */
 const RETRY_AFTER_MS = 1000
@@ -37,8 +37,6 @@ export type LastSeen = (subject: Subject) => States
  * comes and goes. Once the store answers again for a subject, what was admitted without it is written there.
  */
 export class Fallback {
-  /** By subject, the least recently used first. */
-  private readonly locals = new Map<string, LocalCount>()
   private readonly evicted = new EvictedCounts()
   private readonly shares = new WeakMap<
     readonly CompiledPolicy[],
@@ -48,16 +46,11 @@ export class Fallback {
   constructor(
     private readonly loop: TakeLoop,
     private readonly lastSeen: LastSeen,
-    private readonly maxSubjects: number,
   ) {}
 
   /** @param share the part of each limit that this instance admits by itself, above 0 and up to 1. */
   decide(charges: readonly Charge[], mode: Exclude<FailureMode, 'throw'>, share: number): Decision {
-    if (mode === 'local') {
-      const decision = this.locally(charges, share)
-      while (this.locals.size > this.maxSubjects) this.evictOldest()
-      return decision
-    }
+    if (mode === 'local') return this.locally(charges, share)
     const allowed = mode === 'allow'
     const answers = charges.map((charge) => {
       const { policies } = charge
@@ -77,29 +70,30 @@ export class Fallback {
    * in a second for each. `undefined` where there is nothing to write.
    */
   flush(charges: readonly Charge[]): Promise<unknown> | undefined {
-    if (this.locals.size === 0) return undefined
     const now = this.loop.now()
-    this.dropWhole(now)
     const flushed = charges.flatMap(({ key }) => {
-      const local = this.locals.get(key)
-      const view = this.loop.items.view(key)
-      if (!local || local.pending.isEmpty || !view || view.seenAt < local.admittedAt) return []
-      if (Math.abs(now - local.flushedAt) < FLUSH_EVERY_MS) return []
-      local.flushedAt = now
-      return [flushOne(this.loop, key, local.pending)]
+      const record = this.loop.items.subjects.get(key)
+      if (!record?.outage) return []
+      const { outage, view } = record
+      if (isOver(outage, now)) record.outage = undefined
+      if (outage.pending.isEmpty || !view || view.seenAt < outage.admittedAt) return []
+      if (Math.abs(now - outage.flushedAt) < FLUSH_EVERY_MS) return []
+      outage.flushedAt = now
+      return [flushOne(outage)]
     })
     return flushed.length > 0 ? Promise.all(flushed) : undefined
   }
 
   /** Writes all of it to the store, as far as it can be asked: for a program that stops. */
   async close(): Promise<void> {
-    await Promise.all([...this.locals].map(([key, { pending }]) => flushOne(this.loop, key, pending)))
+    const all = [...this.loop.items.subjects].flatMap(([, { outage }]) => outage ?? [])
+    await Promise.all(all.map(flushOne))
   }
 
   /** Gives back units that were admitted here and are not in the store; how many. The others are the store's. */
   giveBack(charge: Charge, charged: ChargeTime): number {
     const { key, policies, cost } = charge
-    const local = this.locals.get(key)
+    const local = this.countIn(key)
     if (!local || charged.at > local.admittedAt) return 0
     const units = local.pending.takeBack(policies, cost, charged.at)
     if (units === 0) return 0
@@ -115,15 +109,8 @@ export class Fallback {
 
   /** Ends what a request holds that was admitted here; false where it holds nothing. */
   end(key: string, id: string): boolean {
-    const local = this.locals.get(key)
-    return local !== undefined && end(local, id)
-  }
-
-  /** Forgets a subject that is reset. Resolves once nothing of it is on its way to the store. */
-  async forget(key: string): Promise<void> {
-    const local = this.locals.get(key)
-    this.locals.delete(key)
-    await local?.pending.idle()
+    const local = this.countIn(key)
+    return local !== undefined && end(local, id, this.loop.now())
   }
 
   private locally(charges: readonly Charge[], share: number): Decision {
@@ -135,7 +122,7 @@ export class Fallback {
     for (const charge of charges) {
       const { key, policies } = charge
       const own = this.shareOf(policies, share)
-      const local = this.localCount(key)
+      const local = this.countOf(key)
       this.seedFromCache(charge, local, own, share, now)
       const states = own.map(({ prefix }) => current.get(`${key} ${prefix}`) ?? local.counts.get(prefix)!.fields)
       const steps = stepAll(states, own, charge, now)
@@ -170,32 +157,24 @@ export class Fallback {
     return own.policies
   }
 
-  private localCount(key: string): LocalCount {
-    const none = () => ({
+  private countIn(key: string): OutageCount | undefined {
+    return this.loop.items.subjects.get(key)?.outage
+  }
+
+  private countOf(key: string): OutageCount {
+    const record = this.loop.items.subjects.of(key)
+    record.outage ??= {
       counts: new Map(),
-      pending: new PendingCharges(),
+      pending: new PendingCharges((late) => this.loop.chargeLate(key, late)),
       admittedAt: -Infinity,
       flushedAt: -Infinity,
-    })
-    const local = this.locals.get(key) ?? none()
-    this.locals.delete(key)
-    this.locals.set(key, local)
-    return local
+      onEvicted: ({ counts }) => this.rememberUsed(key, counts),
+    }
+    return record.outage
   }
 
-  /** Drops one subject whose windows are over, so that nothing is kept for ever. */
-  private dropWhole(now: EpochMs): void {
-    const [[key, { counts, pending }]] = this.locals as Iterable<[string, LocalCount]> as [[string, LocalCount]]
-    const isWhole = [...counts.values()].every(
-      ({ policy, fields }) => verdictOf(policy, fields, now).resetAfterMs === 0,
-    )
-    if (isWhole && pending.isEmpty) this.locals.delete(key)
-  }
-
-  private evictOldest(): void {
+  private rememberUsed(key: string, counts: OutageCount['counts']): void {
     const now = this.loop.now()
-    const [[key, { counts }]] = this.locals as Iterable<[string, LocalCount]> as [[string, LocalCount]]
-    this.locals.delete(key)
     for (const [prefix, { policy, fields }] of counts) {
       const { remaining, resetAfterMs } = verdictOf(policy, fields, now)
       const whole = verdictOf(policy, {}, now).remaining
@@ -210,7 +189,7 @@ export class Fallback {
    */
   private seedFromCache(
     subject: Subject,
-    local: LocalCount,
+    local: OutageCount,
     own: readonly CompiledPolicy[],
     share: number,
     now: EpochMs,
@@ -233,10 +212,15 @@ export class Fallback {
 
 const part = (units: number, share: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units * share)))
 
+/** Whether all windows are over and all is written, so that nothing of it matters any more. */
+const isOver = ({ counts, pending }: OutageCount, now: EpochMs): boolean =>
+  pending.isEmpty &&
+  [...counts.values()].every(({ policy, fields }) => verdictOf(policy, fields, now).resetAfterMs === 0)
+
 /** What cannot be written now is written later, or does not count any more by then. */
-async function flushOne(loop: TakeLoop, key: string, pending: PendingCharges): Promise<void> {
+async function flushOne({ pending }: OutageCount): Promise<void> {
   try {
-    await pending.flush(loop, key)
+    await pending.flush()
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

@@ -2,7 +2,7 @@ import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Units } from './request'
 import { allStepsAllow, statesOf, stepAll } from './steps'
-import type { View } from './subject-cache'
+import type { View } from './view'
 
 /** A clock that is further ahead than this says nothing of the others. */
 const MOST_AHEAD_MS = 5000

@@ -7,7 +7,7 @@ import type { StoreCalls } from './store-calls'
 import { fitted, inWrites } from './stores/expression-budget'
 import { itemAfter } from './stores/memory-store'
 import type { Item, ItemWrite, PolicyWrite } from './stores/store'
-import type { SubjectCache } from './subject-cache'
+import type { Subjects } from './subject'
 
 /**
  * Keeps a subject's item small: removes expired fields, if there are enough of them, and what requests held long ago,
@@ -19,7 +19,7 @@ import type { SubjectCache } from './subject-cache'
  */
 export function purge(
   calls: StoreCalls,
-  cache: SubjectCache,
+  subjects: Subjects,
   key: string,
   policies: readonly CompiledPolicy[],
   item: Item,
@@ -37,13 +37,13 @@ export function purge(
       const write = policy.counter.purge(fieldsOf(item, policy)!, now)
       if (write) found.push({ prefix: policy.prefix, write })
     }
-  return found.length === 0 ? undefined : removed(inWrites(found)[0]!, calls, cache, key, now, deadline)
+  return found.length === 0 ? undefined : removed(inWrites(found)[0]!, calls, subjects, key, now, deadline)
 }
 
 async function removed(
   parts: readonly PolicyWrite[],
   calls: StoreCalls,
-  cache: SubjectCache,
+  subjects: Subjects,
   key: string,
   now: EpochMs,
   deadline: Deadline,
@@ -51,7 +51,7 @@ async function removed(
   const write: ItemWrite = fitted({ parts, id: calls.nextId(), at: now })
   try {
     const outcome = await calls.write(key, write, deadline, 1)
-    if (outcome.kind === 'applied') cache.learn(key, itemAfter(outcome, write), now)
+    if (outcome.kind === 'applied') subjects.learn(key, itemAfter(outcome, write), now)
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

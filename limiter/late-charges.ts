@@ -7,8 +7,8 @@ import type { WriteId } from './stores/store'
 /** Late charges of one subject that are one write. */
 export interface LateCharges {
   readonly charges: readonly LateCharge[]
-  /** The name under which it was sent last. */
-  id: WriteId
+  /** The name under which it was sent last; absent before that. */
+  id?: WriteId
 }
 
 /** Units of one policy that were admitted and are not sent to the store yet. */

@@ -1,5 +1,5 @@
 import type { Verdict } from './algorithms/algorithm'
-import { apply, type Fields } from './algorithms/conditional-write'
+import { apply, type Fields, numberOf } from './algorithms/conditional-write'
 import { unlocked } from './algorithms/counter'
 import { endHolds, withHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
@@ -9,14 +9,41 @@ import type { Charge } from './request'
 import { unitsOf } from './request'
 import type { States } from './steps'
 
-/** What this instance admitted of a subject by itself. */
-export interface LocalCount {
+/** What this instance admitted of a subject without the store. */
+export interface OutageCount {
   /** By the policy's prefix. Only time and refunds make any of it smaller. */
   readonly counts: Map<string, { policy: CompiledPolicy; fields: Fields }>
   readonly pending: PendingCharges
   /** When the last unit was admitted here. */
   admittedAt: EpochMs
   flushedAt: EpochMs
+  /** Called when it is forgotten for want of room. */
+  readonly onEvicted: (count: OutageCount) => void
+}
+
+/** What is counted here of one subject under one policy. */
+export interface EventualEntry {
+  readonly policy: CompiledPolicy
+  /**
+   * The store's state of the policy when it was last seen, and all that was admitted here since; `undefined` where it
+   * was never seen.
+   */
+  fields: Fields | undefined
+}
+
+/** What is counted here of one subject whose policies are counted in memory and synced. */
+export interface EventualCount {
+  readonly key: string
+  /** By the policy's prefix. */
+  readonly entries: Map<string, EventualEntry>
+  readonly pending: PendingCharges
+  triedAt: EpochMs
+  syncing?: Promise<void> | undefined
+  /** Syncs that failed in a row, and why the last one did. */
+  failures: number
+  failure?: unknown
+  /** Sends what is pending, unless that is under way. */
+  readonly flush: () => void
 }
 
 /** How a policy's count stands, charging nothing, whoever is locked out. */
@@ -24,12 +51,12 @@ export const verdictOf = (policy: CompiledPolicy, fields: Fields, now: EpochMs):
   unlocked(policy.counter).step(fields, 0, now).verdict
 
 /** Replaces what is counted under one policy. */
-export const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>
+export const count = (local: OutageCount, policy: CompiledPolicy, fields: Fields): void =>
   void local.counts.set(policy.prefix, { policy, fields })
 
-/** Ends what a request holds; false where it holds nothing. */
-export function end(local: LocalCount, id: string): boolean {
-  const held = [...local.counts.values()].filter(({ fields }) => id in fields)
+/** Ends what a request holds; false where it holds nothing any more. */
+export function end(local: OutageCount, id: string, now: EpochMs): boolean {
+  const held = [...local.counts.values()].filter(({ fields }) => numberOf(fields, id) > now)
   for (const { policy, fields } of held) count(local, policy, apply(endHolds(fields, [{ id }])!, fields))
   return held.length > 0
 }
@@ -49,7 +76,7 @@ export function withUnits(
 
 /** Counts a charge that was admitted, which is pending until the store has it. */
 export function admit(
-  local: LocalCount,
+  local: OutageCount,
   charge: Charge,
   own: readonly CompiledPolicy[],
   counted: States,

@@ -1,8 +1,8 @@
 import { isCharged, type Verdicts } from './algorithms/algorithm'
 import type { Part } from './consistency/strategy'
-import type { SubjectVerdicts } from './known-denial'
 import { takesNone } from './request'
 import { allAllow, chargedOf } from './steps'
+import type { SubjectVerdicts } from './view'
 
 /** Takes a part's units, or looks where there are none to take. */
 export const taken = (part: Part): Promise<Verdicts> =>

@@ -1,7 +1,6 @@
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { type LateCharge, type LateCharges, stillCounting } from './late-charges'
-import type { TakeLoop } from './take-loop'
 
 interface Pending extends LateCharge {
   /** When the first of its units was admitted. */
@@ -20,6 +19,9 @@ export class PendingCharges {
   /** Sent, and not answered yet, or never. */
   private sent?: LateCharges
   private sending?: Promise<boolean>
+
+  /** @param charge sends them: false where none of them counts any more. */
+  constructor(private readonly charge: (late: LateCharges) => Promise<boolean>) {}
 
   get isEmpty(): boolean {
     return this.pending.size === 0 && !this.sent
@@ -64,8 +66,8 @@ export class PendingCharges {
    *
    * @throws StoreUnavailableError when the store cannot be asked; the same write is sent again the next time.
    */
-  flush(loop: TakeLoop, key: string): Promise<boolean> {
-    this.sending ??= this.send(loop, key).finally(() => {
+  flush(): Promise<boolean> {
+    this.sending ??= this.send().finally(() => {
       this.sending = undefined
     })
     return this.sending
@@ -77,18 +79,18 @@ export class PendingCharges {
   }
 
   /** Waits until it is known whether what was sent has been applied. */
-  async confirmed(loop: TakeLoop, key: string): Promise<void> {
+  async confirmed(): Promise<void> {
     await this.idle()
-    if (this.sent) await this.flush(loop, key)
+    if (this.sent) await this.flush()
   }
 
-  private async send(loop: TakeLoop, key: string): Promise<boolean> {
+  private async send(): Promise<boolean> {
     if (!this.sent) {
       if (this.pending.size === 0) return false
-      this.sent = { charges: [...this.pending.values()], id: loop.items.nextId() }
+      this.sent = { charges: [...this.pending.values()] }
       this.pending = new Map()
     }
-    const written = await loop.chargeLate(key, this.sent)
+    const written = await this.charge(this.sent)
     this.sent = undefined
     return written
   }

@@ -16,7 +16,7 @@ import {
 } from './steps'
 import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
-import type { View } from './subject-cache'
+import type { View } from './view'
 
 /** One of several requests that are decided together. */
 export interface Pending extends Units {

@@ -7,7 +7,6 @@ import type { Decision } from './decision'
 import { compose } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { Fallback } from './fallback'
-import type { SubjectVerdicts } from './known-denial'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from './parts'
 import type { Charge, ChargeTime } from './request'
@@ -15,6 +14,7 @@ import { checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request
 import type { Item } from './stores/store'
 import type { SubjectItems } from './subject-items'
 import { TakeLoop } from './take-loop'
+import type { SubjectVerdicts } from './view'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
 
@@ -31,7 +31,6 @@ export class RateLimiter {
   private fallback: Fallback | undefined
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
-  private readonly maxSubjects: number
 
   constructor(options: RateLimiterOptions) {
     const {
@@ -47,10 +46,9 @@ export class RateLimiter {
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
     this.items = this.loop.items
-    this.strategies = new Strategies(this.loop, maxSubjects, onEvent)
+    this.strategies = new Strategies(this.loop, onEvent)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
-    this.maxSubjects = maxSubjects
   }
 
   /**
@@ -116,17 +114,8 @@ export class RateLimiter {
   }
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
-  async reset(key: string): Promise<void> {
-    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
-    // arrives after.
-    await Promise.all([this.strategies.forget(key), this.fallback?.forget(key)])
-    try {
-      await this.loop.reset(key)
-    } finally {
-      this.items.forget(key)
-      void this.strategies.forget(key)
-      void this.fallback?.forget(key)
-    }
+  reset(key: string): Promise<void> {
+    return this.loop.reset(key)
   }
 
   /** Returns leased units, and sends counts in memory to the store, for a program that stops. */
@@ -169,7 +158,7 @@ export class RateLimiter {
 
   private async loadFallback(): Promise<Fallback> {
     const { Fallback } = await import('./fallback.ts')
-    this.fallback ??= new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject), this.maxSubjects)
+    this.fallback ??= new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject))
     return this.fallback
   }
 

@@ -4,7 +4,7 @@ import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { NO_UNITS, type Units, unitsOf } from './request'
 import type { PolicyWrite } from './stores/store'
-import type { View } from './subject-cache'
+import type { View } from './view'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
 

@@ -15,11 +15,11 @@ import {
   type WriteId,
   type WriteOutcome,
 } from './stores/store'
-import { isRecent, SubjectCache, type View } from './subject-cache'
+import { Subjects } from './subject'
+import { isRecent, type View } from './view'
 
-/** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
+/** How long no write is sent to an item that was the reason why one failed. */
 const ITEM_PAUSE_MS = 1000
-const MOST_FAILED = 1000
 
 /** No id of a write. */
 const NEVER = -1
@@ -37,12 +37,12 @@ export interface SubjectItemsOptions extends StoreCallsOptions {
  */
 export class SubjectItems {
   readonly calls: StoreCalls
-  readonly cache: SubjectCache
-  private readonly failed = new Map<string, { readonly error: StoreUnavailableError; readonly until: EpochMs }>()
+  /** What is remembered of them. */
+  readonly subjects: Subjects
 
   constructor(private readonly options: SubjectItemsOptions) {
     this.calls = new StoreCalls(options)
-    this.cache = new SubjectCache(options.maxSubjects)
+    this.subjects = new Subjects(options.maxSubjects, () => this.now())
   }
 
   now(): EpochMs {
@@ -61,7 +61,7 @@ export class SubjectItems {
 
   /** What was last seen of a subject. */
   view(key: string): View | undefined {
-    return this.cache.get(key)
+    return this.subjects.view(key)
   }
 
   /** What was last seen of a subject if that is recent, else what is stored. */
@@ -73,8 +73,8 @@ export class SubjectItems {
   async read(key: string, deadline: Deadline): Promise<View> {
     const seenAt = this.now()
     const item = await this.calls.read(key, deadline)
-    this.cache.learn(key, item, seenAt)
-    return this.cache.get(key)!
+    this.subjects.learn(key, item, seenAt)
+    return this.subjects.view(key)!
   }
 
   /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. */
@@ -117,7 +117,7 @@ export class SubjectItems {
   /** Sends a write and remembers what the item is after it. */
   async apply(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const outcome = await this.write(key, write, deadline)
-    this.cache.learn(key, itemAfter(outcome, write), write.at)
+    this.subjects.learn(key, itemAfter(outcome, write), write.at)
     return outcome
   }
 
@@ -148,21 +148,15 @@ export class SubjectItems {
   }
 
   private failureOf(key: string): StoreUnavailableError | undefined {
-    const failed = this.failed.get(key)
+    const failed = this.subjects.get(key)?.failed
     if (!failed) return undefined
     const leftMs = failed.until - this.now()
     return leftMs > 0 && leftMs <= ITEM_PAUSE_MS ? failed.error : undefined
   }
 
   private async failedBy(error: StoreUnavailableError, key: string, deadline: Deadline): Promise<void> {
-    if (this.failed.size >= MOST_FAILED) this.failed.clear()
-    this.failed.set(key, { error, until: this.now() + ITEM_PAUSE_MS })
-    await this.read(key, deadline).catch(() => this.cache.forget(key))
-  }
-
-  /** Forgets what was last seen of a subject, and that its item failed. */
-  forget(key: string): void {
-    this.cache.forget(key)
-    this.failed.delete(key)
+    const record = this.subjects.of(key)
+    record.failed = { error, until: this.now() + ITEM_PAUSE_MS }
+    await this.read(key, deadline).catch(() => delete record.view)
   }
 }

@@ -5,15 +5,14 @@ import type { Deadline } from './deadline'
 import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
-import { KnownDenial, type SubjectVerdicts, verdictsNow } from './known-denial'
 import { type LateCharges, lateWrite } from './late-charges'
 import { answersAfter, answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import type { Batch, Charge, ChargeTime, Subject, Units } from './request'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { itemAfter } from './stores/memory-store'
 import { isPassed, type PolicyWrite } from './stores/store'
-import { isRecent, othersWrote, type View } from './subject-cache'
 import { SubjectItems, type SubjectItemsOptions } from './subject-items'
+import { isRecent, KnownDenial, othersWrote, type SubjectVerdicts, type View, verdictsNow } from './view'
 
 export type TakeLoopOptions = SubjectItemsOptions
 
@@ -90,7 +89,7 @@ export class TakeLoop {
       }
       if (plan.kind === 'deny') {
         if (!(await this.items.record(key, plan.denials, policies, known.view!.item, now, deadline))) continue
-        if (wasRefused) this.items.cache.recordConflict(key, true)
+        if (wasRefused) this.items.subjects.recordConflict(key, true)
         answer(
           pending,
           plan.denials.map(({ verdicts }) => verdicts),
@@ -106,16 +105,16 @@ export class TakeLoop {
         if (outcome.kind === 'refused') {
           wasRefused = true
           this.options.onEvent({ kind: 'conflict' })
-          this.items.cache.learn(key, outcome.item, now, true)
+          this.items.subjects.learn(key, outcome.item, now, true)
           continue
         }
         const asKnown =
           outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
         const after = itemAfter(outcome, write)
-        this.items.cache.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
-        this.items.cache.recordConflict(key, false)
+        this.items.subjects.learn(key, after, now, known.view && round === 0 ? !asKnown : undefined)
+        this.items.subjects.recordConflict(key, false)
         answer(plan.admitted, answersAfter(plan, outcome, asKnown, policies, now))
-        const purging = purge(this.items.calls, this.items.cache, key, policies, after, now, deadline, asKnown)
+        const purging = purge(this.items.calls, this.items.subjects, key, policies, after, now, deadline, asKnown)
         if (purging) await purging
       }
       pending = pending.filter(({ verdicts }) => !verdicts)
@@ -154,6 +153,7 @@ export class TakeLoop {
       })
       if (parts.length === 0) return false
       const policies = late.charges.map(({ policy }) => policy)
+      late.id ??= items.nextId()
       const { kind, item } = await items.charge(key, parts, policies, seen, now, deadline, { id: late.id })
       if (kind !== 'refused') return true
       if (isPassed(item, late.id)) late.id = items.nextId()
@@ -173,8 +173,15 @@ export class TakeLoop {
    */
   async reset(key: string): Promise<void> {
     const { reset } = await import('./resets.ts')
-    await reset(this.items.calls, key, this.items.deadline())
-    this.items.forget(key)
+    const { subjects, calls } = this.items
+    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
+    // arrives after.
+    await subjects.forget(key)
+    try {
+      await reset(calls, key, this.items.deadline())
+    } finally {
+      void subjects.forget(key)
+    }
   }
 
   /** What a plan is made from. */

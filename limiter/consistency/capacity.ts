@@ -1,6 +1,6 @@
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
-import type { View } from '../subject-cache'
+import type { View } from '../view'
 
 /** Units that come back within this time, in milliseconds, are worth waiting for. */
 const SOON_MS = 1000

@@ -1,37 +1,16 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
-import { apply, type Fields } from '../algorithms/conditional-write'
+import { apply } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
+import { fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import { lateWrite } from '../late-charges'
+import type { EventualCount, EventualEntry } from '../local-count'
 import { PendingCharges } from '../pending-charges'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
 import type { TakeLoop } from '../take-loop'
 import type { Strategy } from './strategy'
-
-/** What is counted here of one subject under one policy. */
-interface Entry {
-  policy: CompiledPolicy
-  /**
-   * The store's state of the policy when it was last seen, and all that was admitted here since; `undefined` where it
-   * was never seen.
-   */
-  fields: Fields | undefined
-}
-
-/** What is counted here of one subject. */
-interface LocalCounts {
-  /** By the policy's prefix. */
-  readonly entries: Map<string, Entry>
-  readonly pending: PendingCharges
-  triedAt: EpochMs
-  syncing?: Promise<void>
-  /** Syncs that failed in a row, and why the last one did. */
-  failures: number
-  failure?: unknown
-}
 
 /**
  * Syncs that may fail in a row before the store counts as away, and how long they take at least, in milliseconds: more
@@ -50,17 +29,11 @@ const FAILING_FOR_MS = 2000
  * admitted, and nowhere once that window is over.
  */
 export class Eventual implements Strategy {
-  /** By subject, the least recently used first. */
-  private readonly counts = new Map<string, LocalCounts>()
-
-  constructor(
-    private readonly loop: TakeLoop,
-    private readonly maxSubjects: number,
-  ) {}
+  constructor(private readonly loop: TakeLoop) {}
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const { key, policies } = charge
-    const local = this.counts.get(key)
+    const local = this.countIn(key)
     if (!local) return undefined
     const now = this.loop.now()
     const states = this.statesOf(charge, local)
@@ -93,7 +66,7 @@ export class Eventual implements Strategy {
 
   async peek(charge: Charge): Promise<Verdicts> {
     const { key, policies } = charge
-    const local = this.counts.get(key)
+    const local = this.countIn(key)
     if (!local) return this.loop.peek(charge)
     const now = this.loop.now()
     const states = this.statesOf(charge, local)
@@ -102,7 +75,7 @@ export class Eventual implements Strategy {
 
   /** How the store stood when it was last seen, and what was admitted here since. */
   lastSeen({ key, policies }: Subject): States {
-    const local = this.counts.get(key)
+    const local = this.countIn(key)
     const view = this.loop.items.view(key)
     return policies.map((policy) => local?.entries.get(policy.prefix)?.fields ?? fieldsOf(view?.item, policy))
   }
@@ -110,18 +83,18 @@ export class Eventual implements Strategy {
   /** Takes units back here that are not in the store yet; others there, once it is known whether they arrived. */
   async giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
     const { key, policies, cost: units } = charge
-    const local = this.counts.get(key)
+    const local = this.countIn(key)
     const here = local?.pending.takeBack(policies, units, charged.at) ?? 0
     for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.loop.now())
     if (here === units) return
     const there = units - here
-    await local?.pending.confirmed(this.loop, key)
+    await local?.pending.confirmed()
     await this.loop.refund({ key, policies, cost: there }, charged)
     for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.loop.now())
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    const local = this.counts.get(subject.key)
+    const local = this.countIn(subject.key)
     if (!local) return undefined
     const states = this.statesOf(subject, local)
     return standAll(states, subject.policies, this.loop.now())
@@ -129,47 +102,49 @@ export class Eventual implements Strategy {
 
   /** Writes what is pending, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
-    const all = [...this.counts]
-    this.counts.clear()
-    await Promise.all(all.map(([key, local]) => this.flush(key, local)))
+    const all: EventualCount[] = []
+    for (const [, record] of this.loop.items.subjects) {
+      if (record.eventual) all.push(record.eventual)
+      delete record.eventual
+    }
+    await Promise.all(
+      all.map(async (local) => {
+        await local.syncing
+        for (let tries = 0; tries < 2 && !local.pending.isEmpty; tries++) await this.sync(local)
+      }),
+    )
   }
 
-  async forget(key: string): Promise<void> {
-    const local = this.counts.get(key)
-    this.counts.delete(key)
-    await local?.pending.idle()
+  private countIn(key: string): EventualCount | undefined {
+    return this.loop.items.subjects.get(key)?.eventual
   }
 
-  private countsOf(key: string): LocalCounts {
-    const none = () => ({ entries: new Map(), pending: new PendingCharges(), triedAt: -Infinity, failures: 0 })
-    const local = this.counts.get(key) ?? none()
-    this.counts.delete(key)
-    this.counts.set(key, local)
-    if (this.counts.size > this.maxSubjects) this.evictOldest()
+  private countsOf(key: string): EventualCount {
+    const record = this.loop.items.subjects.of(key)
+    if (record.eventual) return record.eventual
+    const local: EventualCount = {
+      key,
+      entries: new Map(),
+      pending: new PendingCharges((late) => this.loop.chargeLate(key, late)),
+      triedAt: -Infinity,
+      failures: 0,
+      flush: () => {
+        if (!local.pending.isEmpty) this.beginSync(local)
+      },
+    }
+    record.eventual = local
     return local
   }
 
-  private statesOf({ key, policies }: Subject, { entries }: LocalCounts): States {
+  private statesOf({ key, policies }: Subject, { entries }: EventualCount): States {
     return policies.map((policy) => {
       const entry = entries.get(policy.prefix)
       return entry ? entry.fields : fieldsOf(this.loop.items.view(key)?.item, policy)
     })
   }
 
-  /** Its units are written and not forgotten: a client that asks for enough other subjects would get its limit anew. */
-  private evictOldest(): void {
-    const [[key, local]] = this.counts as Iterable<[string, LocalCounts]> as [[string, LocalCounts]]
-    this.counts.delete(key)
-    void this.flush(key, local)
-  }
-
-  private async flush(key: string, local: LocalCounts): Promise<void> {
-    await local.syncing
-    for (let tries = 0; tries < 2 && !local.pending.isEmpty; tries++) await this.sync(key, local)
-  }
-
   /** Counts tries and not time, which goes on while an instance is frozen. */
-  private throwIfStale(subject: Subject, local: LocalCounts): void {
+  private throwIfStale(subject: Subject, local: EventualCount): void {
     const { failures, failure } = local
     const passes = (failure as Partial<StoreUnavailableError> | undefined)?.reason !== 'unusable-client'
     const most = passes ? Math.max(MOST_FAILURES, FAILING_FOR_MS / syncMsOf(subject)) : 1
@@ -178,20 +153,24 @@ export class Eventual implements Strategy {
     throw failure
   }
 
-  private syncIfDue(subject: Subject, local: LocalCounts): void {
+  private syncIfDue(subject: Subject, local: EventualCount): void {
     const now = this.loop.now()
-    if (local.syncing || Math.abs(now - local.triedAt) < syncMsOf(subject)) return
-    local.triedAt = now
-    local.syncing = this.sync(subject.key, local).finally(() => {
+    if (Math.abs(now - local.triedAt) >= syncMsOf(subject)) this.beginSync(local)
+  }
+
+  private beginSync(local: EventualCount): void {
+    if (local.syncing) return
+    local.triedAt = this.loop.now()
+    local.syncing = this.sync(local).finally(() => {
       local.syncing = undefined
     })
   }
 
   /** Adds what is pending, and takes over what the others have added. */
-  private async sync(key: string, local: LocalCounts): Promise<void> {
-    const { entries, pending } = local
+  private async sync(local: EventualCount): Promise<void> {
+    const { key, entries, pending } = local
     try {
-      if (!(await pending.flush(this.loop, key))) await this.loop.peek({ key, policies: [], cost: 0 })
+      if (!(await pending.flush())) await this.loop.peek({ key, policies: [], cost: 0 })
       const now = this.loop.now()
       const item = this.loop.items.view(key)?.item
       for (const entry of entries.values()) {
@@ -208,7 +187,7 @@ export class Eventual implements Strategy {
   }
 }
 
-function uncharge(entry: Entry | undefined, units: number, chargedAt: EpochMs, now: EpochMs): void {
+function uncharge(entry: EventualEntry | undefined, units: number, chargedAt: EpochMs, now: EpochMs): void {
   if (!entry?.fields || units === 0) return
   const write = entry.policy.counter.refund(entry.fields, units, chargedAt, now)
   if (write) entry.fields = apply(write, entry.fields)

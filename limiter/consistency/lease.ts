@@ -1,6 +1,8 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
+import type { Pauses } from './lease-pauses'
+import type { LeaseSize } from './lease-size'
 
 /** Units that are charged already, and how the policies stood just after. */
 export interface Lease {
@@ -14,18 +16,30 @@ export interface Lease {
   readonly verdicts: Verdicts
 }
 
-const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
+/** What an instance holds and knows of one subject under some policies. */
+export interface LeaseState extends Pauses {
+  readonly key: string
+  readonly size: LeaseSize
+  lease?: Lease
+  granting?: Promise<Verdicts>
+  /** Units of the requests that wait for the lease that is on its way. */
+  awaited: number
+  /** The subject was reset while a lease was on its way: what that has beyond its request is not spent. */
+  forgotten?: boolean
+}
+
+const terms = new WeakMap<readonly CompiledPolicy[], string>()
 
 /**
  * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
  * observes waits for nothing that others wait for.
  */
-export function idIn({ key, policies }: Pick<Lease, 'policies'> & { readonly key: string }): string {
-  const terms =
-    termsOf.get(policies) ??
+export function termsOf(policies: readonly CompiledPolicy[]): string {
+  const found =
+    terms.get(policies) ??
     `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  termsOf.set(policies, terms)
-  return `${key} ${terms}`
+  terms.set(policies, found)
+  return found
 }
 
 /** A clock that was set back makes no lease last longer. */

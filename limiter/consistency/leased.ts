@@ -1,5 +1,4 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
-import { BoundedMap } from '../bounded-map'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
@@ -9,23 +8,11 @@ import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import type { TakeLoop } from '../take-loop'
 import { estimateCapacity, remainingOf } from './capacity'
-import { idIn, isSpendable, type Lease, withMore } from './lease'
-import { type Pauses, pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
+import { isSpendable, type Lease, type LeaseState, termsOf, withMore } from './lease'
+import { pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { LeaseSize, unitsAtTry } from './lease-size'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
-
-/** What an instance holds and knows of one subject under some policies. */
-interface LeaseState extends Pauses {
-  readonly key: string
-  readonly size: LeaseSize
-  lease?: Lease
-  granting?: Promise<Verdicts>
-  /** Units of the requests that wait for the lease that is on its way. */
-  awaited: number
-  /** The subject was reset while a lease was on its way: what that has beyond its request is not spent. */
-  forgotten?: boolean
-}
 
 /** Fewer units are not worth the calls that it takes to give them back. */
 const WORTH_GIVING_BACK = 4
@@ -39,8 +26,6 @@ const WORTH_GIVING_BACK = 4
  * but for what clocks differ. What an instance may lose is bounded by what it spent lately (`LeaseSize`).
  */
 export class Leased implements Strategy {
-  /** By subject and terms, the least recently used first. */
-  private readonly states: BoundedMap<string, LeaseState>
   /** Units that are on their way back to the store. */
   private readonly returning = new Set<Promise<void>>()
 
@@ -48,10 +33,7 @@ export class Leased implements Strategy {
     private readonly loop: TakeLoop,
     private readonly writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
-    maxSubjects: number,
-  ) {
-    this.states = new BoundedMap(maxSubjects)
-  }
+  ) {}
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
@@ -93,7 +75,7 @@ export class Leased implements Strategy {
    */
   async giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
     const { cost: units } = charge
-    const state = this.states.get(idIn(charge))
+    const state = this.stateIn(charge)
     const lease = state?.granting ? undefined : state?.lease // one that is on its way replaces it
     const isOfLease = isSpendable(lease, this.loop.now()) && charged.at >= lease.takenAt
     const here = isOfLease ? Math.min(units, lease.units - lease.left) : 0
@@ -106,19 +88,13 @@ export class Leased implements Strategy {
     return verdicts && withMore(verdicts, this.leftOf(subject), 0)
   }
 
-  forget(key: string): void {
-    for (const [id, state] of this.states) {
-      if (state.key !== key) continue
-      if (state.lease) state.lease.left = 0 // also for a lease that is on its way and counts on it
-      state.forgotten = true
-      this.states.delete(id)
-    }
-  }
-
   /** Gives back what is not spent, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
-    const states = [...this.states.values()]
-    this.states.clear()
+    const states: LeaseState[] = []
+    for (const [, record] of this.loop.items.subjects) {
+      states.push(...(record.leases?.values() ?? []))
+      delete record.leases
+    }
     const returned = states.map(async (state) => {
       await state.granting?.catch(() => {})
       const { lease } = state
@@ -128,16 +104,21 @@ export class Leased implements Strategy {
   }
 
   private leftOf(subject: Subject): number {
-    const lease = this.states.get(idIn(subject))?.lease
+    const lease = this.stateIn(subject)?.lease
     return isSpendable(lease, this.loop.now()) ? lease.left : 0
   }
 
-  private stateOf(subject: Subject): LeaseState {
-    const id = idIn(subject)
-    const { key, policies } = subject
+  private stateIn({ key, policies }: Subject): LeaseState | undefined {
+    return this.loop.items.subjects.get(key)?.leases?.get(termsOf(policies))
+  }
+
+  private stateOf({ key, policies }: Subject): LeaseState {
+    const record = this.loop.items.subjects.of(key)
+    record.leases ??= new Map()
+    const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = this.states.get(id) ?? { key, size: new LeaseSize(shortestMs()), awaited: 0 }
-    this.states.set(id, state)
+    const state = record.leases.get(terms) ?? { key, size: new LeaseSize(shortestMs()), awaited: 0 }
+    record.leases.set(terms, state)
     return state
   }
 
@@ -219,7 +200,7 @@ export class Leased implements Strategy {
 
   /** The denial of a request that would ask for units too soon. */
   private paused(subject: Subject): Verdicts | undefined {
-    const waitMs = pauseLeftMs(this.states.get(idIn(subject)), this.loop.now())
+    const waitMs = pauseLeftMs(this.stateIn(subject), this.loop.now())
     if (waitMs === 0) return undefined
     return this.loop.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }

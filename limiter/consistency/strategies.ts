@@ -1,11 +1,11 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../events'
-import type { SubjectVerdicts } from '../known-denial'
 import type { Consistency } from '../policies/policy'
 import type { Charge, Subject } from '../request'
 import { evenly, takesNone } from '../request'
 import { type States, statesOf } from '../steps'
 import type { TakeLoop } from '../take-loop'
+import type { SubjectVerdicts } from '../view'
 import type { Eventual } from './eventual'
 import type { Leased } from './leased'
 import type { Part, Strategy } from './strategy'
@@ -25,7 +25,6 @@ export class Strategies {
 
   constructor(
     private readonly loop: TakeLoop,
-    private readonly maxSubjects: number,
     private readonly onEvent: OnEvent,
   ) {
     this.writes = new WriteCoalescer(loop)
@@ -71,20 +70,15 @@ export class Strategies {
     await Promise.all([this.leased?.close(), this.eventual?.close()])
   }
 
-  /** Forgets what is only in memory of a subject that is reset. */
-  async forget(key: string): Promise<void> {
-    await Promise.all([this.strict, this.leased, this.eventual].map((strategy) => strategy?.forget(key)))
-  }
-
   private async loadLeased(): Promise<Leased> {
     const { Leased } = await import('./leased.ts')
-    this.leased ??= new Leased(this.loop, this.writes, this.onEvent, this.maxSubjects)
+    this.leased ??= new Leased(this.loop, this.writes, this.onEvent)
     return this.leased
   }
 
   private async loadEventual(): Promise<Eventual> {
     const { Eventual } = await import('./eventual.ts')
-    this.eventual ??= new Eventual(this.loop, this.maxSubjects)
+    this.eventual ??= new Eventual(this.loop)
     return this.eventual
   }
 

@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
-import type { SubjectVerdicts } from '../known-denial'
 import type { Charge, ChargeTime, Subject } from '../request'
+import type { SubjectVerdicts } from '../view'
 
 /** Counts a subject's units under some of its policies; a policy's `consistency` chooses one. */
 export interface Strategy {
@@ -24,11 +24,6 @@ export interface Strategy {
   giveBack(charge: Charge, charged: ChargeTime): Promise<void>
   /** How the policies stand as far as this instance knows, without a call; `undefined` when nothing is known. */
   standing(subject: Subject): Verdicts | undefined
-  /**
-   * Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its
-   * way to the store.
-   */
-  forget(key: string): void | Promise<void>
 }
 
 /** The part of a charge that one strategy counts. */

@@ -1,10 +1,9 @@
 import type { Verdicts } from '../algorithms/algorithm'
-import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
-import type { SubjectVerdicts } from '../known-denial'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { TakeLoop } from '../take-loop'
+import type { SubjectVerdicts } from '../view'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -13,7 +12,6 @@ import type { WriteCoalescer } from './write-coalescer'
  * instances do not come back together.
  */
 const HOT_MS = 45_000
-const MOST_HOT = 1000
 
 /**
  * One write for each request that is allowed, and never more than the limit.
@@ -23,7 +21,6 @@ const MOST_HOT = 1000
  * than of another.
  */
 export class Strict implements Strategy {
-  private readonly hotUntil = new Map<string, EpochMs>()
   /** Loaded before the first subject is hot. */
   private leased: Strategy | undefined
 
@@ -65,25 +62,16 @@ export class Strict implements Strategy {
     return (this.isHot(subject) ? this.leased! : this.loop).standing(subject)
   }
 
-  forget(key: string): void {
-    this.hotUntil.delete(key)
-  }
-
   /** A subject is hot whichever policies found that out, and leased only for those that can be. */
   private isHot(charge: Subject & Partial<Units>): boolean {
-    if (this.hotUntil.size === 0 || !isLeasable(charge)) return false
-    const { key } = charge
-    const until = this.hotUntil.get(key)
-    if (until === undefined) return false
-    const now = this.loop.now()
-    if (now < until && until - now <= 2 * HOT_MS) return true
-    this.hotUntil.delete(key)
-    return false
+    if (!this.leased || !isLeasable(charge)) return false
+    const { hotUntil = 0 } = this.loop.items.subjects.get(charge.key) ?? {}
+    const leftMs = hotUntil - this.loop.now()
+    return leftMs > 0 && leftMs <= 2 * HOT_MS
   }
 
   private remember(key: string): void {
-    if (this.hotUntil.size >= MOST_HOT) this.hotUntil.clear()
-    this.hotUntil.set(key, this.loop.now() + HOT_MS * (1 + Math.random()))
+    this.loop.items.subjects.of(key).hotUntil = this.loop.now() + HOT_MS * (1 + Math.random())
     this.onEvent({ kind: 'hot-key' })
   }
 }

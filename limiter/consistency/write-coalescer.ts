@@ -1,12 +1,8 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
 import type { Charge, Subject } from '../request'
+import type { WaitingRequest } from '../subject'
 import type { TakeLoop } from '../take-loop'
-
-interface Waiting extends Charge {
-  readonly resolve: (verdicts: Verdicts) => void
-  readonly reject: (error: unknown) => void
-}
 
 /** Requests that share one write: enough that a write is hardly ever the bottleneck, few enough to answer soon. */
 const MOST_AT_ONCE = 200
@@ -20,17 +16,14 @@ const MOST_HOLDING = 40
  * Lambda there is one request at a time, and this adds nothing.
  */
 export class WriteCoalescer {
-  /** Requests that wait, for each subject with a write under way. */
-  private readonly lines = new Map<string, Waiting[]>()
-
   constructor(private readonly loop: TakeLoop) {}
 
   /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {
     const { key, policies } = charge
-    const line = this.lines.get(key)
-    if (line) return this.loop.cachedDenial(charge) ?? waitIn(line, charge)
-    this.lines.set(key, [])
+    const record = this.loop.items.subjects.of(key)
+    if (record.line) return this.loop.cachedDenial(charge) ?? waitIn(record.line, charge)
+    record.line = []
     try {
       return (await this.loop.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
     } finally {
@@ -39,13 +32,14 @@ export class WriteCoalescer {
   }
 
   private next(key: string): void {
-    const line = this.lines.get(key)!
+    const record = this.loop.items.subjects.of(key)
+    const line = record.line!
     const [first] = line
-    if (!first) return void this.lines.delete(key)
-    void this.decide(first, line.splice(0, mergeable(line, first)))
+    if (!first) record.line = undefined
+    else void this.decide(first, line.splice(0, mergeable(line, first)))
   }
 
-  private async decide({ key, policies }: Subject, batch: readonly Waiting[]): Promise<void> {
+  private async decide({ key, policies }: Subject, batch: readonly WaitingRequest[]): Promise<void> {
     try {
       const answers = await this.loop.decideBatch({ key, policies, requests: batch })
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
@@ -57,14 +51,14 @@ export class WriteCoalescer {
   }
 }
 
-const waitIn = (line: Waiting[], charge: Charge): Promise<Verdicts> =>
+const waitIn = (line: WaitingRequest[], charge: Charge): Promise<Verdicts> =>
   new Promise((resolve, reject) => line.push({ ...charge, resolve, reject }))
 
 /**
  * How many requests from the front of the line can be decided together. A denial that is recorded changes the next
  * one's, so those go alone.
  */
-function mergeable(line: readonly Waiting[], first: Waiting): number {
+function mergeable(line: readonly WaitingRequest[], first: WaitingRequest): number {
   if (first.policies.some(({ counter }) => counter.recordsDenials)) return 1
   const other = line.findIndex(({ policies }) => policies !== first.policies)
   return Math.min(first.holds ? MOST_HOLDING : MOST_AT_ONCE, other < 0 ? line.length : other)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
-import { saysTheSame } from '../../limiter/known-denial'
+import { saysTheSame } from '../../limiter/view'
 import {
   type AlgorithmSpec,
   anyCost,

@@ -22,14 +22,14 @@ const T = MIDNIGHT + 1000
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 /** One instance on a store in memory, and another process on the same store. */
-function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 100, maxViews = 1000) {
+function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1000) {
   const memory = new MemoryStore()
   const store = new CountingStore(memory)
   const world = { now: T, error: undefined as Error | undefined, held: undefined as Promise<void> | undefined }
   const options = {
     clock: () => world.now,
     denialTtlMs: 5000,
-    maxSubjects: maxViews,
+    maxSubjects,
     deadlineMs: 1000,
     firstDeadlineMs: 1000,
     onEvent: () => {},
@@ -46,7 +46,7 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   jest.spyOn(store, 'read').mockImplementation(read)
   const loop = new TakeLoop({ ...options, store })
   const others = new TakeLoop({ ...options, store: memory })
-  const eventual = new Eventual(loop, maxSubjects)
+  const eventual = new Eventual(loop)
   const take = (cost = 1, key = 'k', those = policies) => eventual.take({ key, policies: those, cost })
   const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining
   /** The units that the store has counted. */
@@ -248,7 +248,7 @@ describe('a sync', () => {
   })
 
   it('succeeds for a subject whose view is evicted for others meanwhile', async () => {
-    const one = world(daily(1000), 100, 1)
+    const one = world(daily(1000), 1)
     for (let i = 0; i < 30; i++) {
       for (const key of ['a', 'b', 'c']) expect((await one.take(1, key))[0]!.allowed).toBe(true)
       await one.later(100)
@@ -359,15 +359,21 @@ describe('a refund of an eventual count', () => {
 })
 
 describe('a subject with an eventual count', () => {
-  it('is evicted if it was used longest ago, and its units are synced', async () => {
+  it('is synced when another takes its place, and evicted after that if it was used longest ago', async () => {
     const one = world(daily(100), 2)
     for (const key of ['a', 'b']) await one.take(1, key)
     await settled()
-    for (const key of ['b', 'a']) await one.take(3, key)
+    await one.take(3, 'a')
     await one.take(1, 'c')
     await settled()
     expect([one.here('a'), one.here('b'), one.here('c')]).toEqual([96, undefined, 99])
-    expect([await one.stored('a'), await one.stored('b')]).toEqual([1, 4])
+    expect([await one.stored('a'), await one.stored('b')]).toEqual([1, 1])
+    await one.take(1, 'd')
+    await settled()
+    await one.take(1, 'e')
+    await settled()
+    expect(await one.stored('a')).toBe(4)
+    expect(one.here('a')).toBeUndefined()
   })
 
   it('starts anew after a reset, and nothing from before is synced', async () => {
@@ -375,14 +381,10 @@ describe('a subject with an eventual count', () => {
     await one.take(5)
     await settled()
     await one.take(7)
-    one.eventual.forget('k')
+    await one.loop.items.subjects.forget('k')
     expect(one.here()).toBeUndefined()
     await one.eventual.close()
     expect(await one.stored()).toBe(5)
-  })
-
-  it('does not have to exist to be reset', async () => {
-    await expect(world().eventual.forget('unseen')).resolves.toBeUndefined()
   })
 })
 

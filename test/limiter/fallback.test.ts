@@ -5,6 +5,8 @@ import { Fallback } from '../../limiter/fallback'
 import type { LateCharges } from '../../limiter/late-charges'
 import type { FailureMode } from '../../limiter/options'
 import type { Subject } from '../../limiter/request'
+import { NO_ITEM } from '../../limiter/stores/store'
+import { Subjects } from '../../limiter/subject'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled } from './policies'
@@ -27,11 +29,12 @@ function world(maxSubjects = 1000) {
   const seenAt = new Map<string, number>()
   const told: { key: string; units: number[]; codes: string[] }[] = []
   let ids = 0
+  const subjects = new Subjects(maxSubjects, () => world.now)
   const loop = {
     now: () => world.now,
     items: {
       nextId: () => ({ mark: 'r0', value: ++ids }),
-      view: (key: string) => (seenAt.has(key) ? { seenAt: seenAt.get(key) } : undefined),
+      subjects,
     },
     async chargeLate(key: string, { charges }: LateCharges) {
       told.push({ key, units: charges.map(({ units }) => units), codes: charges.map(({ policy }) => policy.prefix) })
@@ -40,7 +43,7 @@ function world(maxSubjects = 1000) {
     },
   } as unknown as TakeLoop
   const lastSeen = ({ key, policies }: Subject) => policies.map(({ prefix }) => seen.get(`${key} ${prefix}`))
-  const fallback = new Fallback(loop, lastSeen, maxSubjects)
+  const fallback = new Fallback(loop, lastSeen)
   const charge = (key: string, cost = 1, policies: readonly CompiledPolicy[] = all) => ({ key, policies, cost })
   const take = (
     cost = 1,
@@ -52,11 +55,12 @@ function world(maxSubjects = 1000) {
   ) => fallback.decide([charge(key, cost, policies)], 'local', share)
   const left = (options: Parameters<typeof take>[1] = {}) => take(0, options).remaining
   const tell = async (...keys: string[]) => {
+    for (const key of keys) if (seenAt.has(key)) subjects.learn(key, NO_ITEM, seenAt.get(key)!)
     const flushing = fallback.flush(keys.map((key) => charge(key)))
     await flushing
     return flushing !== undefined
   }
-  return Object.assign(world, { fallback, seen, seenAt, told, charge, take, left, tell })
+  return Object.assign(world, { fallback, subjects, seen, seenAt, told, charge, take, left, tell })
 }
 const see = (one: ReturnType<typeof world>, used: number, [policy] = all, key = 'k') =>
   one.seen.set(`${key} ${policy!.prefix}`, chargedFields(policy!, used, T))
@@ -280,11 +284,10 @@ describe('units admitted without the store', () => {
   it('are dropped by a reset', async () => {
     const one = world()
     one.take(60)
-    one.fallback.forget('k')
+    await one.subjects.forget('k')
     expect(one.left()).toBe(100)
     await one.fallback.close()
     expect(one.told).toEqual([])
-    await expect(one.fallback.forget('unseen')).resolves.toBeUndefined()
   })
 })
 
@@ -350,20 +353,18 @@ describe('the subjects of the local counts', () => {
     ])
   })
 
-  it('are dropped one by one after their windows, unless they have units to send', async () => {
+  it('are dropped after their windows, unless they have units to send', async () => {
     const one = world()
-    const dropped = () => (one.fallback as unknown as { locals: Map<string, unknown> }).locals.size
-    one.take(1, { key: 'a' })
-    one.take(0, { key: 'b' })
-    one.take(0, { key: 'c' })
-    await one.tell('x')
-    expect(dropped()).toBe(3)
+    const isKept = () => one.subjects.get('k')!.outage !== undefined
+    one.take(1)
+    await one.tell('k')
+    expect(isKept()).toBe(true)
     await one.fallback.close()
-    await one.tell('x')
-    expect(dropped()).toBe(3) // the window of the first one still counts
+    await one.tell('k')
+    expect(isKept()).toBe(true) // its window still counts
     one.now = MIDNIGHT + HOUR
-    for (let i = 0; i < 5; i++) await one.tell('x')
-    expect(dropped()).toBe(0)
+    await one.tell('k')
+    expect(isKept()).toBe(false)
   })
 
   it('are kept until the longest of their windows is over', async () => {
@@ -372,7 +373,7 @@ describe('the subjects of the local counts', () => {
     one.take(60, { policies: both })
     await one.fallback.close()
     one.now = MIDNIGHT + 60_000
-    await one.tell('x')
+    await one.tell('k')
     expect([one.left(), one.left({ policies: both.slice(1) })]).toEqual([40, 100])
   })
 })

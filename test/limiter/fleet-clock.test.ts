@@ -1,5 +1,5 @@
 import { FleetClock } from '../../limiter/fleet-clock'
-import type { View } from '../../limiter/subject-cache'
+import type { View } from '../../limiter/view'
 import { MIDNIGHT } from './limiters'
 import { compiled, viewOf } from './policies'
 

@@ -4,7 +4,7 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { purge } from '../../limiter/item-maintenance'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { type Item, type ItemWrite, NO_ITEM } from '../../limiter/stores/store'
-import { SubjectCache } from '../../limiter/subject-cache'
+import { Subjects } from '../../limiter/subject'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -26,7 +26,7 @@ function withWindows(count: number): Item {
 }
 
 function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
-  const known = new SubjectCache(10)
+  const known = new Subjects(10, () => MIDNIGHT)
   const sent: { write: ItemWrite; tries: number | undefined }[] = []
   const calls = {
     nextId: () => ({ mark: 'r0', value: 7 }),
@@ -47,8 +47,8 @@ it('a purge removes expired windows once there are many, in one try of one write
   expect(sent).toHaveLength(1)
   expect(sent[0]).toMatchObject({ tries: 1, write: { id: { mark: 'r0', value: 7 }, at: MIDNIGHT } })
   expect(sent[0]!.write.parts.map(({ prefix }) => prefix)).toEqual([second.prefix])
-  expect(known.get('k')).toMatchObject({ seenAt: MIDNIGHT, item: { marks: { r0: 7 } } })
-  expect(slotsOf(known.get('k')!.item)).toHaveLength(1)
+  expect(known.view('k')).toMatchObject({ seenAt: MIDNIGHT, item: { marks: { r0: 7 } } })
+  expect(slotsOf(known.view('k')!.item)).toHaveLength(1)
 })
 
 it('a purge is not made for a few expired windows', async () => {
@@ -76,5 +76,5 @@ it('a purge never removes the present window', async () => {
   await purge()
   const now = MIDNIGHT + 59 * 3000
   const left = (of: Item) => second.counter.step(of.policies[second.prefix], 0, now).verdict.remaining
-  expect([left(item), left(known.get('k')!.item)]).toEqual([9, 9])
+  expect([left(item), left(known.view('k')!.item)]).toEqual([9, 9])
 })

@@ -341,7 +341,7 @@ describe('a reset of a leased subject', () => {
     const one = await withLease()
     await withLease(one.policies, 'other', one)
     const other = await one.held('other')
-    one.leases.forget('k')
+    void one.loop.items.subjects.forget('k')
     expect([one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }), await one.held()]).toEqual([
       undefined,
       0,
@@ -353,7 +353,7 @@ describe('a reset of a leased subject', () => {
     const one = await withLease()
     await one.take(await one.held())
     const taking = one.take()
-    one.leases.forget('k')
+    void one.loop.items.subjects.forget('k')
     expect((await taking)[0]!.allowed).toBe(true)
     expect(one.taken.at(-1)).toBeGreaterThan(1)
     expect(await one.held()).toBe(0)
@@ -372,7 +372,7 @@ describe('a reset while a lease is on its way', () => {
     const taking = one.take(cost).catch((error: Error) => error)
     const waiting = one.take(1)
     await idle()
-    one.leases.forget('k')
+    void one.loop.items.subjects.forget('k')
     return { arrive, taking, waiting }
   }
 
@@ -389,7 +389,7 @@ describe('a reset while a lease is on its way', () => {
     one.error = new StoreUnavailableError('unreachable', 'away')
     const taking = one.take((await one.held()) + 1).catch((error: Error) => error)
     const waiting = one.take(1).catch((error: Error) => error)
-    one.leases.forget('k')
+    void one.loop.items.subjects.forget('k')
     expect(await Promise.all([taking, waiting])).toEqual([one.error, one.error])
   })
 
@@ -402,12 +402,12 @@ describe('a reset while a lease is on its way', () => {
   })
 })
 
-it('the subject that was used longest ago is evicted for a new one', async () => {
+it('new subjects evict no lease that can be spent', async () => {
   const one = world(daily(100_000), 2)
   for (const key of ['a', 'b']) await withLease(one.policies, key, one)
-  await one.take(1, 'a')
-  await one.take(1, 'c')
-  expect([(await one.held('a')) > 0, await one.held('b')]).toEqual([true, 0])
+  const held = [await one.held('a'), await one.held('b')]
+  for (const key of ['c', 'd', 'e', 'f']) await one.take(1, key)
+  expect([await one.held('a'), await one.held('b')]).toEqual(held)
 })
 
 describe('an item that is throttled', () => {
@@ -512,7 +512,7 @@ describe('an exhausted limit whose units come back', () => {
   it('is called at once if it has no view any more', async () => {
     const one = await drained()
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeDefined()
-    one.loop.items.forget('k')
+    void one.loop.items.subjects.forget('k')
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
   })
 

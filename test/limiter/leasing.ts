@@ -29,7 +29,7 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     store: new MemoryStore(),
     clock: () => world.now,
     denialTtlMs: 5000,
-    maxSubjects: 1000,
+    maxSubjects,
     onEvent: () => {},
   }
   const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
@@ -50,7 +50,7 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     if (world.error) throw world.error
     return refund(charge, charged)
   })
-  const leases = new Leased(loop, writes, (event) => events.push(event), maxSubjects)
+  const leases = new Leased(loop, writes, (event) => events.push(event))
   const take = (cost = 1, key = 'k') => leases.take({ key, policies, cost })
   /** Sends a request in each millisecond. */
   const busy = async (requests: number, key = 'k') => {

@@ -1,7 +1,6 @@
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { LateCharges } from '../../limiter/late-charges'
 import { PendingCharges } from '../../limiter/pending-charges'
-import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -15,16 +14,15 @@ const T = MIDNIGHT + 1000
 function world() {
   const sent: { name: number; units: number[]; answer: (written: boolean) => void; fail: (error: Error) => void }[] = []
   let ids = 0
-  const loop = {
-    items: { nextId: () => ({ mark: 'r0', value: ++ids }) },
-    chargeLate: (_key: string, { id, charges }: LateCharges) =>
-      new Promise<boolean>((answer, fail) => {
-        sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })
-      }),
-  } as unknown as TakeLoop
-  const pending = new PendingCharges()
+  const pending = new PendingCharges((late: LateCharges) => {
+    late.id ??= { mark: 'r0', value: ++ids }
+    const { id, charges } = late
+    return new Promise((answer, fail) => {
+      sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })
+    })
+  })
   const unitsOf = (policy = minute) => pending.pendingOf(policy)?.units
-  return { pending, sent, loop, unitsOf, flush: () => pending.flush(loop, 'k') }
+  return { pending, sent, unitsOf, flush: () => pending.flush() }
 }
 const lost = new StoreUnavailableError('timeout', 'lost')
 
@@ -126,11 +124,11 @@ describe('a flush of pending charges', () => {
   })
 
   it('is repeated for a caller that needs to know whether it arrived, if its answer was lost', async () => {
-    const { pending, sent, flush, loop } = world()
+    const { pending, sent, flush } = world()
     pending.add(minute, 5, T)
     const first = flush()
     let isSettled = false
-    const settled = pending.confirmed(loop, 'k').then(() => {
+    const settled = pending.confirmed().then(() => {
       isSettled = true
     })
     first.catch(() => {})
@@ -139,14 +137,14 @@ describe('a flush of pending charges', () => {
     expect([isSettled, sent.length]).toEqual([false, 2])
     sent[1]!.answer(true)
     await settled
-    await pending.confirmed(loop, 'k')
+    await pending.confirmed()
     expect(sent).toHaveLength(2)
   })
 
   it('does not wait for charges that are pending in another', async () => {
-    const { pending, sent, loop } = world()
+    const { pending, sent } = world()
     pending.add(minute, 5, T)
-    await pending.confirmed(loop, 'k')
+    await pending.confirmed()
     expect(sent).toEqual([])
   })
 })

@@ -3,7 +3,7 @@ import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
 import type { Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { PolicyInput } from '../../limiter/policies/policy'
-import type { View } from '../../limiter/subject-cache'
+import type { View } from '../../limiter/view'
 
 /** Parses and compiles policies; a mistake in them fails the test. */
 export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {

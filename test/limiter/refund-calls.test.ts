@@ -6,7 +6,7 @@ import { reset } from '../../limiter/resets'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { type Item, type ItemWrite, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
-import { SubjectCache } from '../../limiter/subject-cache'
+import { Subjects } from '../../limiter/subject'
 import { SubjectItems } from '../../limiter/subject-items'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -21,9 +21,9 @@ type Store = ReturnType<typeof world>
 /** A subject in a store in memory, with events just before and after our calls reach it. */
 function world(policies: readonly CompiledPolicy[] = minute) {
   const memory = new MemoryStore()
-  const known = new SubjectCache(10)
   const deadline = { leftMs: 1000 }
   const world = { ids: 100, now: T, writes: [] as ItemWrite[], deletes: 0, reads: 0 }
+  const known = new Subjects(10, () => world.now)
   /** For each call: what happens before it, and whether its first answer is lost, so that it is sent twice. */
   const plan: { before?: Before; lost?: boolean; between?: Before }[] = []
   async function call<O>(send: () => Promise<O>): Promise<O & { afterDoubt: boolean }> {
@@ -52,7 +52,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
   const recent = async (key: string) => {
     const item = await memory.read(key)
     known.learn(key, item, world.now)
-    return known.get(key)!
+    return known.view(key)!
   }
   const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
   const items = new SubjectItems({
@@ -62,7 +62,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     maxSubjects: 10,
     onEvent: () => {},
   })
-  Object.assign(items, { calls, cache: known, recent })
+  Object.assign(items, { calls, subjects: known, recent })
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
@@ -116,7 +116,7 @@ describe('a refund', () => {
     expect(await store.used()).toEqual([6])
     expect(store.writes).toHaveLength(1)
     expect(store.writes[0]).toMatchObject({ id: { mark: REFUND_MARK }, at: T })
-    expect(store.known.get('k')!.item).toEqual(await store.item())
+    expect(store.known.view('k')!.item).toEqual(await store.item())
     expect(store.writes[0]!.id).not.toHaveProperty('rangeEnd')
   })
 
@@ -169,7 +169,7 @@ describe('a refund', () => {
     store.plan.push({ lost: true })
     await store.refund(4)
     expect([store.writes.length, await store.used()]).toEqual([1, [6]])
-    expect(store.known.get('k')!.item).toEqual(await store.item())
+    expect(store.known.view('k')!.item).toEqual(await store.item())
   })
 
   it('that conflicts in doubt counts once, even if the earlier try arrives before the next', async () => {

@@ -21,7 +21,7 @@ function world() {
   const events: LimiterEvent[] = []
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
   const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
-  const strategies = new Strategies(loop, 100, (event) => events.push(event))
+  const strategies = new Strategies(loop, (event) => events.push(event))
   const used = async (policies: typeof strict) =>
     (await loop.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
   /** Sends requests of one unit, one in each millisecond. */
@@ -112,15 +112,15 @@ describe('close', () => {
 
 describe('a reset', () => {
   it('clears the memory of each consistency', async () => {
-    const { strategies, busy, used, store } = world()
+    const { strategies, busy, used, store, loop } = world()
     await busy([...leased, ...eventual], 900)
     const before = [await used(leased), await used(eventual)]
-    await strategies.forget('k')
+    await loop.items.subjects.forget('k')
     await strategies.close()
     expect([await used(leased), await used(eventual)]).toEqual(before)
     jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
     await busy(strict, 1)
-    await strategies.forget('k')
+    await loop.items.subjects.forget('k')
     const { writes } = store
     await busy(strict, 20)
     expect(store.writes).toBe(writes + 20) // no longer hot
@@ -134,7 +134,7 @@ describe('a reset', () => {
     one.now += 1000
     await one.busy(eventual, 1) // its sync is under way
     let forgotten = false
-    const forgetting = one.strategies.forget('k').then(() => {
+    const forgetting = one.loop.items.subjects.forget('k').then(() => {
       forgotten = true
     })
     await settled()

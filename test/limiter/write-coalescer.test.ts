@@ -2,6 +2,7 @@ import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Deadline } from '../../limiter/deadline'
 import type { Batch, Charge } from '../../limiter/request'
+import { Subjects } from '../../limiter/subject'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { compiled } from './policies'
 
@@ -28,6 +29,7 @@ function world() {
         settlings.push({ ...batch, costs: batch.requests.map(({ cost }) => cost), deadline, answer, fail }),
       ),
     cachedDenial: ({ cost }: Charge) => denials.get(cost),
+    items: { subjects: new Subjects(100, () => 0) },
   }
   return { settlings, denials, writes: new WriteCoalescer(loop as unknown as TakeLoop) }
 }

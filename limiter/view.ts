@@ -3,6 +3,33 @@ import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { type Units, unitsOf } from './request'
+import type { Item } from './stores/store'
+
+/** What this instance last saw of a subject. */
+export interface View {
+  readonly item: Item
+  readonly seenAt: EpochMs
+  /** Whether another instance wrote to it between the last two times that it was seen. */
+  readonly shared: boolean
+  /** How often in a row our write was refused because others had taken what had become free. */
+  readonly consecutiveConflicts: number
+  /** The last request that was denied by this view alone. */
+  denial?: KnownDenial
+}
+
+/** How long a denial is trusted that ends when any running request does, in milliseconds. */
+const RUNNING_DENIAL_TTL_MS = 200
+
+/** Whether a view is at most so many milliseconds old, by a clock that may be set. */
+export const isRecent = ({ seenAt }: View, now: EpochMs, ttlMs = RUNNING_DENIAL_TTL_MS): boolean =>
+  Math.abs(now - seenAt) <= ttlMs
+
+/** Whether others have written: our own marks stand in both views, theirs differ. */
+export function othersWrote(known: Item, found: Item): boolean {
+  for (const mark in known.marks) if (found.marks[mark] === undefined) return true
+  for (const mark in found.marks) if (found.marks[mark] !== known.marks[mark]) return true
+  return false
+}
 
 /** How far ahead a policy is asked whether it will still say the same, at first and at most, in milliseconds. */
 const MAX_SPAN_MS = 4096
