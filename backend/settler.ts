@@ -6,7 +6,7 @@ import { type SettlingLimiter, settle } from '../limiter/reserving'
 import { DirectCalls } from '../limiter/stores/direct-calls'
 import { ItemStore } from '../limiter/stores/item-store'
 import type { StateStore } from '../limiter/stores/store'
-import { SubjectItems } from '../limiter/subject-items'
+import { SubjectItems } from '../limiter/items'
 import { actualOf, entriesOf } from '../limiter/used-units'
 import type { SettlingTable } from './environment'
 

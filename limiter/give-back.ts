@@ -1,10 +1,9 @@
 import { when } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
-import type { Deadline } from './deadline'
-import { contention, inDoubt } from './errors'
+import { inDoubt } from './errors'
+import { type Plan, type SubjectItems, writing } from './items'
 import { fitted } from './stores/expression-budget'
 import { type Item, type ItemWrite, type PolicyWrite, REFUND_MARK, type SeenMarks, standAsSeen } from './stores/store'
-import type { SubjectItems } from './subject-items'
 
 /**
  * Makes one write in a caller's favour, which is applied once at most: it happens only while marks stand as seen that
@@ -21,17 +20,15 @@ import type { SubjectItems } from './subject-items'
  * @param partsOf what is left to give back, given the item.
  * @throws StoreUnavailableError `in-doubt` where it is not known whether that worked.
  */
-export async function giveBackOnce(
+export function* giveBackOnce(
   items: SubjectItems,
-  key: string,
-  see: (deadline: Deadline) => Promise<Item>,
+  see: () => Plan<Item>,
   partsOf: (item: Item, now: EpochMs) => readonly PolicyWrite[],
-  deadline: Deadline,
-): Promise<void> {
+): Plan<void> {
   const id = { mark: REFUND_MARK, value: items.nextId().value } // of every try: they exclude each other
   let doubted: { readonly seen: number | undefined; readonly witness: SeenMarks } | undefined
-  for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-    const item = await see(deadline)
+  for (let round = 0; ; round++) {
+    const item = yield* see()
     const seen = item.marks[REFUND_MARK]
     if (doubted && doubted.seen !== seen) {
       if (seen === id.value) return
@@ -47,16 +44,15 @@ export async function giveBackOnce(
     const parts = partsOf(item, at)
     if (parts.length === 0) return
     if (seen === undefined && round > 0 && !doubted) {
-      await items.apply(key, markOnly(parts, items.nextId().value, at), deadline)
+      yield writing(markOnly(parts, items.nextId().value, at))
       continue // whether that worked shows in the next round
     }
     const witness = seen === undefined ? witnessIn(item, items.nextId().mark) : {}
     const whileMarks = { ...witness, [REFUND_MARK]: seen }
-    const { kind, afterDoubt } = await items.apply(key, fitted({ parts, id, whileMarks, at }), deadline)
+    const { kind, afterDoubt } = yield writing(fitted({ parts, id, whileMarks, at }))
     if (kind !== 'refused') return
     if (afterDoubt) doubted ??= { seen, witness }
   }
-  throw contention()
 }
 
 /** Makes the mark, while there is something to give back. */

@@ -1,13 +1,10 @@
 import { purgeHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { Deadline } from './deadline'
 import { StoreUnavailableError } from './errors'
-import type { StoreCalls } from './store-calls'
+import type { Plan, SubjectItems } from './items'
 import { fitted, inWrites } from './stores/expression-budget'
-import { itemAfter } from './stores/memory-store'
-import type { Item, ItemWrite, PolicyWrite } from './stores/store'
-import type { Subjects } from './subject'
+import type { Item, PolicyWrite } from './stores/store'
 
 /**
  * Keeps a subject's item small: removes expired fields, if there are enough of them, and what requests held long ago,
@@ -18,15 +15,12 @@ import type { Subjects } from './subject'
  * @returns `undefined` where there is nothing to remove.
  */
 export function purge(
-  calls: StoreCalls,
-  subjects: Subjects,
-  key: string,
+  items: Pick<SubjectItems, 'nextId'>,
   policies: readonly CompiledPolicy[],
   item: Item,
   now: EpochMs,
-  deadline: Deadline,
   isOnlyWriter = false,
-): Promise<void> | undefined {
+): Plan<void> | undefined {
   const found: PolicyWrite[] = []
   for (const prefix in item.policies) {
     const write = purgeHolds(item.policies[prefix]!, now)
@@ -37,21 +31,12 @@ export function purge(
       const write = policy.counter.purge(fieldsOf(item, policy)!, now)
       if (write) found.push({ prefix: policy.prefix, write })
     }
-  return found.length === 0 ? undefined : removed(inWrites(found)[0]!, calls, subjects, key, now, deadline)
+  return found.length === 0 ? undefined : removed(items, inWrites(found)[0]!, now)
 }
 
-async function removed(
-  parts: readonly PolicyWrite[],
-  calls: StoreCalls,
-  subjects: Subjects,
-  key: string,
-  now: EpochMs,
-  deadline: Deadline,
-): Promise<void> {
-  const write: ItemWrite = fitted({ parts, id: calls.nextId(), at: now })
+function* removed(items: Pick<SubjectItems, 'nextId'>, parts: readonly PolicyWrite[], now: EpochMs): Plan<void> {
   try {
-    const outcome = await calls.write(key, write, deadline, 1)
-    if (outcome.kind === 'applied') subjects.learn(key, itemAfter(outcome, write), now)
+    yield { kind: 'write', write: fitted({ parts, id: items.nextId(), at: now }), tries: 1 }
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

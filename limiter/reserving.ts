@@ -1,12 +1,12 @@
 import type { ActualUnits } from './corrections'
 import type { Decision } from './decision'
 import { IN_DOUBT_FAILURES } from './errors'
+import type { SubjectItems } from './items'
 import type { WithoutStore } from './options'
 import { type IsSettled, Reservation, type ReservedCharge } from './reservation'
 import type { Reserved } from './reservations'
 import { Settlements } from './settlements'
 import type { Item } from './stores/store'
-import type { SubjectItems } from './subject-items'
 
 /** What reserving asks of a `RateLimiter`. */
 export interface ReservingLimiter {

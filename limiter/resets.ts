@@ -1,11 +1,10 @@
 import { remove, set, when } from './algorithms/conditional-write'
 import { CLOCKS_DIFFER_MS } from './algorithms/holds'
 import type { EpochMs } from './clock'
-import type { Deadline } from './deadline'
-import { contention, inDoubt } from './errors'
+import { inDoubt } from './errors'
+import { type Answer, type Plan, READ, type SubjectItems, writing } from './items'
 import { RESERVATIONS, reservedSince } from './reservations'
-import type { StoreCalls, Tried } from './store-calls'
-import { type Item, marksOf, type PolicyWrite, REFUND_MARK, type SeenMarks, type WriteOutcome } from './stores/store'
+import { type Item, marksOf, type PolicyWrite, REFUND_MARK, type SeenMarks } from './stores/store'
 
 /** Fields that one write changes: as many as fit into an expression where each is a hold. */
 const CHANGED_AT_ONCE = 100
@@ -18,15 +17,13 @@ const CHANGED_AT_ONCE = 100
  *
  * @throws StoreUnavailableError `in-doubt` when it is not known whether that worked.
  */
-export async function reset(calls: StoreCalls, key: string, deadline: Deadline): Promise<void> {
-  let item = await calls.read(key, deadline)
-  while (deadline.leftMs > 0) {
+export function* reset(items: SubjectItems): Plan<void> {
+  let { item } = yield READ
+  for (;;) {
     if (fieldsIn(item).length === 0) return
     const seen = marksOf(item)
     const since = reservedSince(item)
-    const outcome = await (since === undefined
-      ? calls.delete(key, seen, deadline)
-      : empty(calls, key, item, since, deadline))
+    const outcome = since === undefined ? yield { kind: 'delete', whileMarks: seen } : yield* empty(items, item, since)
     const { kind, item: found, afterDoubt } = outcome
     const wasEmptied = since !== undefined && reservedSince(found) !== since // nothing else moves it
     if (kind !== 'refused' || wasEmptied || fieldsIn(found).length === 0) return
@@ -35,23 +32,16 @@ export async function reset(calls: StoreCalls, key: string, deadline: Deadline):
     }
     item = found
   }
-  throw contention()
 }
 
 /** It takes several writes where many requests run. The last one says since when units count. */
-async function empty(
-  calls: StoreCalls,
-  key: string,
-  item: Item,
-  since: EpochMs,
-  deadline: Deadline,
-): Promise<Tried<WriteOutcome>> {
-  const at = calls.now()
+function* empty(items: SubjectItems, item: Item, since: EpochMs): Plan<Answer> {
+  const at = items.now()
   let whileMarks = marksOf(item)
-  let outcome: Tried<WriteOutcome> | undefined
+  let outcome: Answer | undefined
   for (const parts of emptying(item, Math.max(at + CLOCKS_DIFFER_MS, since) + 1)) {
-    const { value } = calls.nextId()
-    outcome = await calls.write(key, { parts, id: { mark: REFUND_MARK, value }, whileMarks, at }, deadline)
+    const { value } = items.nextId()
+    outcome = yield writing({ parts, id: { mark: REFUND_MARK, value }, whileMarks, at })
     if (outcome.kind === 'refused') break
     whileMarks = { ...whileMarks, [REFUND_MARK]: value }
   }

@@ -3,12 +3,11 @@ import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
-import { contention } from './errors'
+import { type Plan, readByWrite, type SubjectItems, writing } from './items'
 import { RESERVATIONS, type Reserved } from './reservations'
 import { SharedUnits } from './shared-units'
 import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
-import type { SubjectItems } from './subject-items'
 
 /** What became of what a request holds. `slots`: only these were left. */
 type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
@@ -73,33 +72,36 @@ export class Settlements {
   private async findHold(caller: Reserved): Promise<EpochMs | undefined> {
     const { key, id, forMs } = caller
     const now = this.items.now()
-    const item = await this.items.readByWrite(key, this.items.deadline())
+    const item = await this.items.run(key, readByWrite(this.items))
     const until = numberOf(fieldsOf(item, RESERVATIONS), id)
     return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
   }
 
-  private async end(reserved: Reserved, actual: ActualUnits): Promise<End> {
-    const { key, id, forMs } = reserved
-    const deadline = this.items.deadline()
-    const view = this.items.view(key)?.item
-    let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved, reserved.guess.chargedAt)
-    let isStored = false
-    for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.items.now()
-      if (item === undefined || !isOpenIn(item, reserved, now)) {
-        if (isStored) return GONE
-        item = await this.items.readByWrite(key, deadline)
-        isStored = true
-        continue
-      }
-      const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-      const parts = firstWrite([...endsIn(item, reserved), ...corrections(item, reserved, actual, until, now)])
-      const outcome = await this.items.charge(key, parts, policiesOf(reserved), item, now, deadline)
-      if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
-      item = outcome.item
+  private end(reserved: Reserved, actual: ActualUnits): Promise<End> {
+    return this.items.run(reserved.key, end(this.items, reserved, actual))
+  }
+}
+
+/** Ends what is held of one subject, and corrects its units in the same write. */
+function* end(items: SubjectItems, reserved: Reserved, actual: ActualUnits): Plan<End> {
+  const { key, id, forMs } = reserved
+  const view = items.view(key)?.item
+  let item = view && endsIn(view, reserved).length > 0 ? view : guessOf(reserved, reserved.guess.chargedAt)
+  let isStored = false
+  for (;;) {
+    const now = items.now()
+    if (item === undefined || !isOpenIn(item, reserved, now)) {
+      if (isStored) return GONE
+      item = yield* readByWrite(items)
       isStored = true
+      continue
     }
-    throw contention()
+    const until = numberOf(fieldsOf(item, RESERVATIONS), id)
+    const parts = firstWrite([...endsIn(item, reserved), ...corrections(item, reserved, actual, until, now)])
+    const outcome = yield writing(items.fit(parts, policiesOf(reserved), item, now))
+    if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
+    item = outcome.item
+    isStored = true
   }
 }
 

@@ -2,11 +2,11 @@ import { heldSince } from './algorithms/holds'
 import { BoundedMap } from './bounded-map'
 import type { EpochMs } from './clock'
 import { type ActualUnits, backWrites, debtWrites, endsIn, guessOf, owedBy, policiesOf, unusedBy } from './corrections'
-import { contention, StoreUnavailableError } from './errors'
+import { StoreUnavailableError } from './errors'
 import { giveBackOnce } from './give-back'
+import { type Plan, readByWrite, type SubjectItems, writing } from './items'
 import { RESERVATIONS, type Reserved, reservedSince } from './reservations'
 import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
-import type { SubjectItems } from './subject-items'
 
 /** What one reservation has charged to one subject beyond what it reserved, and what it has sent without an answer. */
 interface Debts {
@@ -47,35 +47,10 @@ export class SharedUnits {
         this.debts.set(name, debts)
         debts.sent = { units, id: this.items.nextId() }
       }
-      await this.send(reserved, debts, chargedAt)
+      await this.items.run(reserved.key, send(this.items, reserved, debts, chargedAt))
       for (const [i, units] of debts.sent.units.entries()) debts.charged[i]! += units
       debts.sent = undefined
     }
-  }
-
-  private async send(reserved: Reserved, debts: Debts, chargedAt: EpochMs): Promise<void> {
-    const { key, entries } = reserved
-    const deadline = this.items.deadline()
-    let item = this.items.view(key)?.item ?? guessOf(reserved, chargedAt)!
-    let isStored = false
-    for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.items.now()
-      const { units, id } = debts.sent!
-      const owed = debtWrites(item, entries, units, chargedAt, now)
-      if (owed.length === 0) {
-        if (isStored) return // a policy that only observes has no room for it
-        item = await this.items.readByWrite(key, deadline)
-        isStored = true
-        continue
-      }
-      const parts = [...endsIn(item, reserved), ...owed]
-      const outcome = await this.items.charge(key, parts, policiesOf(reserved), item, now, deadline, { id })
-      if (outcome.kind !== 'refused') return
-      item = outcome.item
-      isStored = true
-      if (isPassed(item, id)) debts.sent = { units, id: this.items.nextId() }
-    }
-    throw contention()
   }
 
   /**
@@ -89,27 +64,51 @@ export class SharedUnits {
     const units = entries.map((entry) => (isInTime ? unusedBy(actual)(entry) : 0))
     if (units.every((one) => one === 0) && holders.length === 0) return
     try {
-      await this.write(reserved, units, chargedAt ?? reserved.guess.chargedAt ?? 0)
+      const at = chargedAt ?? reserved.guess.chargedAt ?? 0
+      await this.items.run(reserved.key, giveBack(this.items, reserved, units, at))
     } catch (error) {
       // what may still be charged is never in the caller's favour; a slot is freed by the next call
       if (!(error instanceof StoreUnavailableError) || holders.length > 0) throw error
     }
   }
+}
 
-  private async write(reserved: Reserved, units: readonly number[], chargedAt: EpochMs): Promise<void> {
-    const { key } = reserved
-    const deadline = this.items.deadline()
-    const partsOf = (item: Item, now: EpochMs) => giveBackParts(item, reserved, units, chargedAt, now)
-    const guesses = [this.items.view(key)?.item, guessOf(reserved, chargedAt)]
-    const guess = guesses.find((one) => one && partsOf(one, this.items.now()).length > 0)
-    let isFirst = true
-    const see = async () => {
-      const item = isFirst ? guess : this.items.view(key)?.item
-      isFirst = false
-      return item ?? (await this.items.readByWrite(key, deadline))
+/** Charges what is sent of a reservation's debts, once. */
+function* send(items: SubjectItems, reserved: Reserved, debts: Debts, chargedAt: EpochMs): Plan<void> {
+  const { key, entries } = reserved
+  let item = items.view(key)?.item ?? guessOf(reserved, chargedAt)!
+  let isStored = false
+  for (;;) {
+    const now = items.now()
+    const { units, id } = debts.sent!
+    const owed = debtWrites(item, entries, units, chargedAt, now)
+    if (owed.length === 0) {
+      if (isStored) return // a policy that only observes has no room for it
+      item = yield* readByWrite(items)
+      isStored = true
+      continue
     }
-    await giveBackOnce(this.items, key, see, partsOf, deadline)
+    const parts = [...endsIn(item, reserved), ...owed]
+    const outcome = yield writing(items.fit(parts, policiesOf(reserved), item, now, id))
+    if (outcome.kind !== 'refused') return
+    item = outcome.item
+    isStored = true
+    if (isPassed(item, id)) debts.sent = { units, id: items.nextId() }
   }
+}
+
+function giveBack(items: SubjectItems, reserved: Reserved, units: readonly number[], chargedAt: EpochMs): Plan<void> {
+  const { key } = reserved
+  const partsOf = (item: Item, now: EpochMs) => giveBackParts(item, reserved, units, chargedAt, now)
+  const guesses = [items.view(key)?.item, guessOf(reserved, chargedAt)]
+  const guess = guesses.find((one) => one && partsOf(one, items.now()).length > 0)
+  let isFirst = true
+  function* see(): Plan<Item> {
+    const item = isFirst ? guess : items.view(key)?.item
+    isFirst = false
+    return item ?? (yield* readByWrite(items))
+  }
+  return giveBackOnce(items, see, partsOf)
 }
 
 /** The writes that give units back, while the item is the one that was charged; and those that end slots. */

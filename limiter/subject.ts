@@ -81,19 +81,16 @@ export class Subjects {
   }
 
   /** Takes in what came back from the store. */
-  learn(key: string, item: Item, seenAt: EpochMs, shared?: boolean): void {
+  learn(key: string, item: Item, seenAt: EpochMs): void {
     const record = this.of(key)
-    const { view } = record
-    const consecutiveConflicts = view?.consecutiveConflicts ?? 0
-    record.view = { item, seenAt, shared: shared ?? view?.shared ?? false, consecutiveConflicts }
+    const { shared = false, consecutiveConflicts = 0 } = record.view ?? {}
+    record.view = { item, seenAt, shared, consecutiveConflicts }
   }
 
   /** Counts a write that conflicted, or resets the count after one that did not. */
   recordConflict(key: string, wasRefused: boolean): void {
-    const record = this.records.get(key)
-    const view = record?.view
-    if (view && (wasRefused || view.consecutiveConflicts > 0))
-      record.view = { ...view, consecutiveConflicts: wasRefused ? view.consecutiveConflicts + 1 : 0 }
+    const view = this.records.get(key)?.view
+    if (view) view.consecutiveConflicts = wasRefused ? view.consecutiveConflicts + 1 : 0
   }
 
   /**

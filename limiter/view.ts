@@ -1,7 +1,7 @@
 import type { Verdict, Verdicts } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
-import type { CompiledPolicy } from './compiled-policy'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { type Units, unitsOf } from './request'
 import type { Item } from './stores/store'
 
@@ -10,9 +10,9 @@ export interface View {
   readonly item: Item
   readonly seenAt: EpochMs
   /** Whether another instance wrote to it between the last two times that it was seen. */
-  readonly shared: boolean
+  shared: boolean
   /** How often in a row our write was refused because others had taken what had become free. */
-  readonly consecutiveConflicts: number
+  consecutiveConflicts: number
   /** The last request that was denied by this view alone. */
   denial?: KnownDenial
 }
@@ -169,3 +169,16 @@ function countedDown(verdict: Verdict, elapsedMs: number): Verdict {
 
 /** What is left of a time after so many milliseconds; 0 stays 0. */
 export const leftOf = (ms: number, elapsedMs: number): number => (ms === 0 ? 0 : ms - elapsedMs)
+
+/** Remembers a denial that need not be written down. One that ends when a running request does is asked for anew. */
+export function rememberDenial(
+  view: View,
+  policies: readonly CompiledPolicy[],
+  units: Units,
+  verdicts: Verdicts,
+  now: EpochMs,
+): void {
+  if (units.holds || policies.some(({ counter }) => counter.isEndedByOthers)) return
+  const states = policies.map((policy) => fieldsOf(view.item, policy))
+  view.denial = new KnownDenial(policies, states, units, verdicts, now)
+}

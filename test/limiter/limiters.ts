@@ -1,4 +1,7 @@
 import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
+import { Deadline } from '../../limiter/deadline'
+import { SubjectItems } from '../../limiter/items'
+import type { StoreCalls } from '../../limiter/store-calls'
 import type { ItemWrite, StateStore, WriteOutcome } from '../../limiter/stores/store'
 
 /** A store that counts its calls. */
@@ -73,3 +76,10 @@ export const everyAlgorithm = (limit: number, window = '1m'): PolicyInput[] => [
   { name: 'leaky-bucket-queue', algorithm: 'leaky-bucket', mode: 'queue', limit, window },
   { name: 'gcra', algorithm: 'gcra', limit, window },
 ]
+
+/** The items of a subject, read and written by calls that a test makes up. */
+export function itemsOf(calls: StoreCalls, at: number): SubjectItems {
+  const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
+  const options = { ...times, store: new MemoryStore(), clock: () => at, maxSubjects: 10, onEvent: () => {} }
+  return Object.assign(new SubjectItems(options), { calls, now: () => at, deadline: () => new Deadline(1000) })
+}

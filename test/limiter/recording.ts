@@ -126,6 +126,7 @@ async function run(policies: readonly AnyPolicyInput[], hasOutages: boolean, ran
     } catch (error) {
       say([(error as Error).name, (error as Partial<StoreUnavailableError>).reason])
     }
+    await new Promise(setImmediate) // what goes on in the background has ended before time goes on
   }
   store.isAway = false
   for (const limiter of limiters) await limiter.close()

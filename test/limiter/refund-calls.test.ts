@@ -1,13 +1,12 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
 import type { StoreUnavailableError } from '../../limiter/errors'
+import { SubjectItems } from '../../limiter/items'
 import { refund } from '../../limiter/refunds'
 import { reset } from '../../limiter/resets'
-import type { StoreCalls } from '../../limiter/store-calls'
 import { MemoryStore } from '../../limiter/stores/memory-store'
-import { type Item, type ItemWrite, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
+import { type Item, type ItemWrite, NO_ITEM, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
 import { Subjects } from '../../limiter/subject'
-import { SubjectItems } from '../../limiter/subject-items'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -49,10 +48,10 @@ function world(policies: readonly CompiledPolicy[] = minute) {
       return call(() => memory.delete(key, marks))
     },
   }
-  const recent = async (key: string) => {
-    const item = await memory.read(key)
-    known.learn(key, item, world.now)
-    return known.view(key)!
+  const stored = (memory as unknown as { items: Map<string, Item> }).items
+  const recentView = (key: string) => {
+    known.learn(key, stored.get(key) ?? NO_ITEM, world.now)
+    return known.view(key)
   }
   const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
   const items = new SubjectItems({
@@ -62,7 +61,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     maxSubjects: 10,
     onEvent: () => {},
   })
-  Object.assign(items, { calls, subjects: known, recent })
+  Object.assign(items, { calls, subjects: known, recentView })
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
@@ -87,8 +86,8 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     charge,
     used,
     refund: (units: number, at = T, delayMs?: number) =>
-      refund(items, { key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
-    reset: () => reset(calls as unknown as StoreCalls, 'k', deadline as Deadline),
+      items.run('k', refund(items, { key: 'k', policies, cost: units }, { at, delayMs }), deadline as Deadline),
+    reset: () => items.run('k', reset(items), deadline as Deadline),
     /** Another process refunds a unit. */
     theirRefund: async () => {
       const marks = { [REFUND_MARK]: (await item()).marks[REFUND_MARK] }

@@ -1,12 +1,11 @@
 import { createLimiter, MemoryStore, type PolicyInput, type StateStore } from '../../limiter'
-import type { Deadline } from '../../limiter/deadline'
 import { RESERVATIONS } from '../../limiter/reservations'
 import { reset } from '../../limiter/resets'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { type ItemWrite, REFUND_MARK } from '../../limiter/stores/store'
 import { openEngine } from '../stores'
-import { MIDNIGHT } from './limiters'
+import { itemsOf, MIDNIGHT } from './limiters'
 import { COUNTINGS } from './lost-answers'
 
 const T = MIDNIGHT + 60_000
@@ -141,7 +140,10 @@ async function world(fields: Readonly<Record<string, number>>, store: StateStore
     charge,
     store,
     item: () => store.read('k'),
-    reset: () => reset(calls as unknown as StoreCalls, 'k', { leftMs: 1000 } as Deadline),
+    reset: async () => {
+      const items = itemsOf(calls as unknown as StoreCalls, T)
+      return items.run('k', reset(items))
+    },
   })
 }
 

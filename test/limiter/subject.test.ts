@@ -13,11 +13,10 @@ const subjects = (max = 3) => new Subjects(max, () => MIDNIGHT)
 describe('what was seen of a subject', () => {
   it('keeps whether other instances write it, until that is changed', () => {
     const known = subjects()
-    known.learn('a', NO_ITEM, 1, true)
+    known.learn('a', NO_ITEM, 1)
+    known.view('a')!.shared = true
     known.learn('a', NO_ITEM, 2)
     expect(known.view('a')).toMatchObject({ seenAt: 2, shared: true })
-    known.learn('a', NO_ITEM, 3, false)
-    expect(known.view('a')).toMatchObject({ shared: false })
   })
 
   it('is not shared before another writer was seen', () => {

@@ -69,7 +69,7 @@ describe('a late charge', () => {
     jest.spyOn(one.memory, 'write').mockResolvedValue({ kind: 'refused', item: await one.memory.read('k') })
     for (const [leftMs, writes] of [
       [1, 100],
-      [0, 0],
+      [0, 1],
     ] as const) {
       jest.spyOn(StoreCalls.prototype, 'deadline').mockReturnValue(frozenDeadline(leftMs))
       one.calls()

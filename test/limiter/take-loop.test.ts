@@ -166,7 +166,7 @@ describe('a request', () => {
     one.calls()
     for (const [leftMs, writes] of [
       [1, 100],
-      [0, 0],
+      [0, 1],
     ] as const) {
       expect(
         await reasonOf(

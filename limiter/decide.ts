@@ -1,7 +1,9 @@
 import { isCharged, type Step, type Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { NO_UNITS, sumOf, type Units } from './request'
+import { purge } from './item-maintenance'
+import { type Plan, READ, type SubjectItems, writing } from './items'
+import { type Batch, NO_UNITS, sumOf, type Units } from './request'
 import {
   allStepsAllow,
   charged,
@@ -14,14 +16,124 @@ import {
   thatFit,
   verdictsOf,
 } from './steps'
+import type { Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
-import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
-import type { View } from './view'
+import { type Item, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
+import { isRecent, othersWrote, rememberDenial, type View } from './view'
 
 /** One of several requests that are decided together. */
 export interface Pending extends Units {
   /** The answer, once there is one. */
   verdicts: Verdicts | undefined
+}
+
+/**
+ * A refused write costs as much as five reads, so an instance that lost this many in a row reads before the next one,
+ * as happens when one client's requests are spread over many instances.
+ */
+const CONFLICTS_BEFORE_READ = 2
+
+/**
+ * Decides requests of one subject by one conditional write, and again while others change what it was based on.
+ *
+ * Nothing is answered from a guess: an allowed request is answered from the item that its write found, a denied one
+ * from an item that was really there, and that others can only have made stricter since.
+ */
+export function* decide(items: SubjectItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
+  let begunAt = items.now()
+  const all = requests.map(({ cost, costs, holds }): Pending => ({ cost, costs, holds, verdicts: undefined }))
+  let pending: readonly Pending[] = all
+  let wasRefused = false
+
+  for (let round = 0; ; round++) {
+    const now = items.now()
+    begunAt = Math.min(begunAt, now) // a clock that is set back meanwhile dates a read before the decision
+    const known = knowledgeOf(items, key, policies, now, begunAt)
+    const next = planFor(known, policies, pending, now, round === 0)
+
+    if (next.kind === 'read') {
+      yield READ
+      continue
+    }
+    if (next.kind === 'deny') {
+      if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
+      if (wasRefused) items.subjects.recordConflict(key, true)
+      answer(
+        pending,
+        next.denials.map(({ verdicts }) => verdicts),
+      )
+      const { records, verdicts } = next.denials[0]!
+      if (next.denials.length === 1 && records.length === 0)
+        rememberDenial(known.view!, policies, pending[0]!, verdicts, now)
+    } else if (next.kind === 'answer') {
+      answer(next.admitted, answersFrom(next.item, true, next.admitted, policies, now))
+    } else {
+      const write = items.fit(next.parts, policies, known.view?.item, now)
+      const outcome = (yield writing(write)) as Tried<WriteOutcome>
+      const view = items.view(key)!
+      if (outcome.kind === 'refused') {
+        wasRefused = view.shared = true
+        items.options.onEvent({ kind: 'conflict' })
+        continue
+      }
+      const asKnown =
+        outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
+      if (known.view && round === 0) view.shared = !asKnown
+      view.consecutiveConflicts = 0
+      answer(next.admitted, answersAfter(next, outcome, asKnown, policies, now))
+      const purging = purge(items, policies, view.item, now, asKnown)
+      if (purging) yield* purging
+    }
+    pending = pending.filter(({ verdicts }) => !verdicts)
+    if (pending.length === 0) return all.map(({ verdicts }) => verdicts!)
+  }
+}
+
+function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {
+  for (let i = 0; i < requests.length; i++) requests[i]!.verdicts = answers[i]!
+}
+
+/**
+ * Writes denials down, for the policies that count those: while the item is as it was seen, since a denial by an older
+ * one may be none. False when it is not.
+ */
+function* recorded(
+  items: SubjectItems,
+  denials: readonly Denial[],
+  policies: readonly CompiledPolicy[],
+  seen: Item,
+  now: EpochMs,
+): Plan<boolean> {
+  const whileMarks = marksOf(seen)
+  for (const { records } of denials) {
+    if (records.length === 0) continue
+    const { kind } = yield writing({ ...items.fit(records, policies, seen, now), whileMarks })
+    if (kind === 'refused') return false
+  }
+  return true
+}
+
+function knowledgeOf(
+  items: SubjectItems,
+  key: string,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+  begunAt: EpochMs,
+): Knowledge {
+  const { fleet } = items
+  const view = items.view(key)
+  if (view) fleet.observe(view, policies)
+  const isFresh = view !== undefined && view.seenAt >= begunAt
+  return {
+    view,
+    // a decision's own read is recent enough whatever the settings say
+    isTrusted:
+      view !== undefined && ((isFresh && view.seenAt <= items.now()) || isRecent(view, now, items.options.denialTtlMs)),
+    isFresh,
+    isYoung: view !== undefined && isRecent(view, now),
+    readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
+    mayAdmit: (seen, costs) => fleet.mayAdmit(seen, policies, costs, now),
+  }
 }
 
 /** What is known of a subject, and how far that can be relied on. */
@@ -46,7 +158,7 @@ export interface Knowledge {
  * - `answer`: the admitted ones pass uncharged, by what is known.
  * - `write`: one write that charges the admitted ones together.
  */
-export type Plan =
+type Next =
   | { readonly kind: 'read' }
   | { readonly kind: 'deny'; readonly denials: readonly Denial[] }
   | { readonly kind: 'answer'; readonly admitted: readonly Pending[]; readonly item: Item }
@@ -58,12 +170,12 @@ export type Plan =
       readonly verdicts: Verdicts
     }
 
+const READ_FIRST: Next = { kind: 'read' }
+
 interface Denial {
   readonly verdicts: Verdicts
   readonly records: readonly PolicyWrite[]
 }
-
-const READ: Plan = { kind: 'read' }
 
 /**
  * Plans the next step for requests of one subject; pure.
@@ -77,7 +189,7 @@ export function planFor(
   pending: readonly Pending[],
   now: EpochMs,
   guessing: boolean,
-): Plan {
+): Next {
   const { view } = knowledge
   const states = statesOf(view, policies)
   let admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
@@ -87,7 +199,7 @@ export function planFor(
 
   // admitted without a charge, which needs a view as recent as a denial does
   const passesUncharged = steps.some(({ write }) => !write)
-  if (passesUncharged && !knowledge.isTrusted) return READ
+  if (passesUncharged && !knowledge.isTrusted) return READ_FIRST
   let parts = chargeWrites(steps, view, policies, total, now, guessing)
   // each hold is in both expressions, which other units are not
   while (total.holds && admitted.length > 1 && inWrites(parts).length > 1) {
@@ -97,7 +209,7 @@ export function planFor(
     parts = chargeWrites(steps, view, policies, total, now, guessing)
   }
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
-  if (knowledge.readFirst) return READ
+  if (knowledge.readFirst) return READ_FIRST
   return { kind: 'write', admitted, parts, verdicts: steps.map(({ verdict }) => charged(verdict, now)) }
 }
 
@@ -107,9 +219,9 @@ function planDenials(
   policies: readonly CompiledPolicy[],
   pending: readonly Pending[],
   now: EpochMs,
-): Plan {
+): Next {
   const { view, isFresh, isYoung } = knowledge
-  if (!view || !knowledge.isTrusted || (!isFresh && knowledge.mayAdmit(view, pending))) return READ
+  if (!view || !knowledge.isTrusted || (!isFresh && knowledge.mayAdmit(view, pending))) return READ_FIRST
   let isCertain = true
   const denials = pending.map((request): Denial => {
     const steps = stepAll(states, policies, request, now)
@@ -119,12 +231,12 @@ function planDenials(
     )
     return { records, verdicts: verdictsOf(steps, states, policies, now) }
   })
-  return isCertain ? { kind: 'deny', denials } : READ
+  return isCertain ? { kind: 'deny', denials } : READ_FIRST
 }
 
 /** The answers to the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
 export const answersAfter = (
-  { admitted, verdicts }: Extract<Plan, { readonly kind: 'write' }>,
+  { admitted, verdicts }: Extract<Next, { readonly kind: 'write' }>,
   { kind, item }: WriteOutcome,
   asKnown: boolean,
   policies: readonly CompiledPolicy[],

@@ -1,0 +1,184 @@
+import type { EpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
+import type { Deadline } from './deadline'
+import { contention, StoreUnavailableError } from './errors'
+import { expiryFor } from './expiry'
+import { FleetClock } from './fleet-clock'
+import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
+import { fitted } from './stores/expression-budget'
+import { itemAfter } from './stores/memory-store'
+import {
+  type DeleteOutcome,
+  type Item,
+  type ItemWrite,
+  type PolicyWrite,
+  REFUND_MARK,
+  type SeenMarks,
+  type WriteId,
+  type WriteOutcome,
+} from './stores/store'
+import { Subjects } from './subject'
+import { isRecent, type View } from './view'
+
+/** How long no write is sent to an item that was the reason why one failed. */
+const ITEM_PAUSE_MS = 1000
+
+/** Others would have to change the item between our call and our write this often in a row. */
+const MAX_CALLS = 100
+
+/**
+ * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.
+ * `tries`: how often the call may be made. @default 3
+ */
+export type Call =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'write'; readonly write: ItemWrite; readonly tries?: number }
+  | { readonly kind: 'delete'; readonly whileMarks: SeenMarks }
+
+/** What a call came to, with the item as it was just before it; what a plan learns next time is the item after it. */
+export type Answer = Tried<{
+  readonly kind: 'read' | WriteOutcome['kind'] | DeleteOutcome['kind']
+  readonly item: Item
+}>
+
+/**
+ * What is done to one subject: a generator that yields each call, is resumed with its answer, and returns what came of
+ * it. It has no I/O of its own, so it runs on a store and, in simulations, in memory.
+ */
+export type Plan<T> = Generator<Call, T, Answer>
+
+export interface SubjectItemsOptions extends StoreCallsOptions {
+  /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
+  readonly denialTtlMs: number
+  /** Subjects whose state is remembered. */
+  readonly maxSubjects: number
+}
+
+/**
+ * The subjects' items: carries out what is planned for them, and remembers what they were. Every write fits DynamoDB's
+ * limits and moves the item's time to live.
+ */
+export class SubjectItems {
+  readonly calls: StoreCalls
+  /** What is remembered of them. */
+  readonly subjects: Subjects
+  readonly fleet = new FleetClock()
+
+  constructor(readonly options: SubjectItemsOptions) {
+    this.calls = new StoreCalls(options)
+    this.subjects = new Subjects(options.maxSubjects, () => this.now())
+  }
+
+  now(): EpochMs {
+    return this.calls.now()
+  }
+
+  /** For a decision that begins now. */
+  deadline(): Deadline {
+    return this.calls.deadline()
+  }
+
+  /** Names a write, so that it counts once however often it is sent. */
+  nextId(): WriteId {
+    return this.calls.nextId()
+  }
+
+  /** What was last seen of a subject. */
+  view(key: string): View | undefined {
+    return this.subjects.view(key)
+  }
+
+  /** What was last seen of a subject, if that is recent enough to go by. */
+  recentView(key: string): View | undefined {
+    const view = this.view(key)
+    return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : undefined
+  }
+
+  /**
+   * Carries out a plan: the one loop that writes to items. Its calls are made one after another within the deadline.
+   *
+   * @throws StoreUnavailableError `contention` where others keep changing the subject until the deadline.
+   */
+  async run<T>(key: string, plan: Plan<T>, deadline = this.deadline()): Promise<T> {
+    let step = plan.next()
+    for (let calls = 0; !step.done; calls++) {
+      if (calls > 0 && (calls >= MAX_CALLS || deadline.leftMs <= 0)) throw contention()
+      let answer: Answer
+      try {
+        answer = await this.perform(key, step.value, deadline)
+      } catch (error) {
+        step = plan.throw(error)
+        continue
+      }
+      step = plan.next(answer)
+    }
+    return step.value
+  }
+
+  private async perform(key: string, call: Call, deadline: Deadline): Promise<Answer> {
+    if (call.kind === 'read') {
+      const { item } = await this.read(key, deadline)
+      return { kind: 'read', item, afterDoubt: false }
+    }
+    if (call.kind === 'delete') return this.calls.delete(key, call.whileMarks, deadline)
+    const outcome = await this.write(key, call.write, deadline, call.tries)
+    this.subjects.learn(key, itemAfter(outcome, call.write), call.write.at)
+    return outcome
+  }
+
+  async read(key: string, deadline: Deadline): Promise<View> {
+    const seenAt = this.now()
+    const item = await this.calls.read(key, deadline)
+    this.subjects.learn(key, item, seenAt)
+    return this.subjects.view(key)!
+  }
+
+  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. */
+  fit(
+    parts: readonly PolicyWrite[],
+    policies: readonly CompiledPolicy[],
+    seen: Item | undefined,
+    now: EpochMs,
+    id = this.nextId(),
+  ): ItemWrite {
+    return fitted({ parts, id, expiresAtSeconds: expiryFor(policies, seen, now), at: now })
+  }
+
+  /**
+   * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
+   * the item is now, a moment later.
+   */
+  private write(key: string, write: ItemWrite, deadline: Deadline, tries?: number): Promise<Tried<WriteOutcome>> {
+    const failure = this.failureOf(key)
+    if (failure) return Promise.reject(failure)
+    return this.calls.write(key, write, deadline, tries).catch(async (error) => {
+      if (error instanceof StoreUnavailableError && error.reason === 'item') await this.failedBy(error, key, deadline)
+      throw error
+    })
+  }
+
+  private failureOf(key: string): StoreUnavailableError | undefined {
+    const failed = this.subjects.get(key)?.failed
+    if (!failed) return undefined
+    const leftMs = failed.until - this.now()
+    return leftMs > 0 && leftMs <= ITEM_PAUSE_MS ? failed.error : undefined
+  }
+
+  private async failedBy(error: StoreUnavailableError, key: string, deadline: Deadline): Promise<void> {
+    const record = this.subjects.of(key)
+    record.failed = { error, until: this.now() + ITEM_PAUSE_MS }
+    await this.read(key, deadline).catch(() => delete record.view)
+  }
+}
+
+export const READ: Call = { kind: 'read' }
+export const writing = (write: ItemWrite): Call => ({ kind: 'write', write })
+
+/** No id of a write. */
+const NEVER = -1
+
+/** What is stored, for who may write and not read: a write that is refused brings the item back. */
+export function* readByWrite(items: SubjectItems): Plan<Item> {
+  const write = { parts: [], id: items.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: items.now() }
+  return (yield writing(write)).item
+}
