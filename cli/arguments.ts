@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import type { Clock, EpochMs } from '../limiter/clock'
-import { parseDuration } from '../limiter/policies/duration'
 import { UserError } from './exit'
+import { type Clock, type EpochMs, parseDuration } from './facade/values'
 
 /** A whole number in these bounds, for an option or an argument. */
 export const wholeNumber =

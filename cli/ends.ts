@@ -1,9 +1,6 @@
-import type { EpochMs } from '../limiter/clock'
-import { printed } from '../limiter/errors'
-import { calendarGrid, isTimezone } from '../limiter/policies/calendar'
-import { parseDuration } from '../limiter/policies/duration'
 import { iso, parseTime } from './arguments'
 import { UserError } from './exit'
+import { calendarGrid, type EpochMs, isTimezone, parseDuration, printed } from './facade/values'
 
 /** From Thursday on, which 1970-01-01 was. */
 const WEEKDAYS = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']

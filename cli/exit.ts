@@ -1,5 +1,5 @@
-import { ConfigError, SluiceError, StoreUnavailableError } from '../limiter/errors'
 import { WriteConflictError } from '../provisioning/guarded-writes'
+import { ConfigError, SluiceError, StoreUnavailableError } from './facade/values'
 import { titleOf } from './tiers/titles'
 
 /** What the process ends with; 130 is what shells call ended by Ctrl-C. */

@@ -1,6 +1,4 @@
 import { Command } from 'commander'
-import { SIGNING_RING } from '../lambda/config-table/items/signing-keys'
-import { HMAC_RING } from '../lambda/config-table/subject-keys'
 import type { Session } from './command'
 import { addApisLabel } from './commands/apis-label'
 import { addApisList } from './commands/apis-list'
@@ -53,6 +51,7 @@ import { addTiersValidate } from './commands/tiers-validate'
 import { addTop } from './commands/top'
 import { addUsage } from './commands/usage'
 import { addWhois } from './commands/whois'
+import { HMAC_RING, SIGNING_RING } from './facade/tables'
 import { printable } from './terminal/output'
 
 const GROUPS = [

@@ -1,7 +1,7 @@
-import { apiKey } from '../../lambda/config-table/items/config-keys'
 import { type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { UserError } from '../exit'
+import { apiKey } from '../facade/tables'
 import { apiItem, labelWrites, type ReadLabels, readLabels } from '../tables/api-labels'
 import type { ConfigTable } from '../tables/config-table'
 import type { Calls } from './calls'

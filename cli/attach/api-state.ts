@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../limiter/clock'
+import type { EpochMs } from '../facade/values'
 
 /** How a method or a route authorizes its callers. */
 export interface Authorization {

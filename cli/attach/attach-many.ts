@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { printed } from '../../limiter/errors'
 import type { OutputOptions, Session } from '../command'
 import { EXIT, type ExitCode, failureOf, InterruptedError, ServiceError, UserError } from '../exit'
+import { printed } from '../facade/values'
 import { counted } from '../terminal/output'
 import { confirm } from '../terminal/question'
 import { kindText } from './api-state'

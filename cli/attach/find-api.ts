@@ -1,7 +1,7 @@
 import { type APIGatewayClient, GetRestApiCommand } from '@aws-sdk/client-api-gateway'
 import { type ApiGatewayV2Client, GetApiCommand } from '@aws-sdk/client-apigatewayv2'
-import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import type { ApiControl } from './api-state'
 import { type Calls, MissingRights, type Right } from './calls'
 import { HttpApi } from './http-api'

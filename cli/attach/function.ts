@@ -6,9 +6,9 @@ import {
   type LambdaClient,
   RemovePermissionCommand,
 } from '@aws-sdk/client-lambda'
-import { printed } from '../../limiter/errors'
 import { pages } from '../../provisioning/pages'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import { chooseLimiter, limitersIn } from '../tables/limiters'
 import { type Calls, ifThere, unlessGone } from './calls'
 import type { Upstream, Verification } from './losses'

@@ -1,7 +1,7 @@
 import { GetRestApisCommand } from '@aws-sdk/client-api-gateway'
 import { GetApisCommand } from '@aws-sdk/client-apigatewayv2'
-import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import type { ApiState } from './api-state'
 import type { Aws } from './open'
 

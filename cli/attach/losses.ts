@@ -1,7 +1,5 @@
-import type { JwtSettings } from '../../lambda/config-table/items/jwt-settings'
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
-import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
 import { UserError } from '../exit'
+import { ANONYMOUS, type JwtSettings, type PolicySet } from '../facade/policies'
 import { type ApiState, type Authorizer, isPreflight, type Method, type PendingEdits, type Stage } from './api-state'
 import { type AttachJournal, type MethodStep, notedMethod } from './steps'
 import { authorizerName, type FunctionName, parseFunctionArn } from './wanted'

@@ -1,5 +1,5 @@
-import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import {
   AFTER_PROMOTING,
   type ApiState,

@@ -1,7 +1,7 @@
-import { printed } from '../../limiter/errors'
 import { withNumbers } from '../../provisioning/documents'
 import { contentHash } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import type { AttachJournal, LabelStep } from './steps'
 
 /** The fields of an API's item in the config table; `undefined`: there is none. */

@@ -1,6 +1,6 @@
-import { printed } from '../../limiter/errors'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import { AFTER_PROMOTING, type ApiState, type Authorizer, type Method, type Stage, usesAuthorizer } from './api-state'
 import { methodsAfter, type RevertStep } from './revert-steps'
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'

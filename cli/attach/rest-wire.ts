@@ -1,5 +1,5 @@
 import type { Authorizer as WireAuthorizer } from '@aws-sdk/client-api-gateway'
-import { domainOf } from '../../limiter/aws/endpoint'
+import { domainOf } from '../facade/tables'
 import type { Authorization, Authorizer, Method } from './api-state'
 
 /** A method as the SDK returns it. */

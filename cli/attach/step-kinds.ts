@@ -1,4 +1,4 @@
-import { printed } from '../../limiter/errors'
+import { printed } from '../facade/values'
 import type { ApiLabel } from './api-label'
 import type { ApiControl, ApiState, Authorization, Authorizer, Method } from './api-state'
 import type { FunctionPolicy } from './function'

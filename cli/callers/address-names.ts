@@ -1,6 +1,5 @@
-import type { Settings } from '../../lambda/config-table/items/settings'
-import { addressKey } from '../../lambda/identity/client-ip'
-import { type IpAddress, type IpRange, printedRange, toIpv4 } from '../../lambda/ip-address'
+import { addressKey, type IpAddress, type IpRange, printedRange, toIpv4 } from '../facade/callers'
+import type { Settings } from '../facade/policies'
 
 /** As many addresses as a /16 network of IPv4 has: about a second of hashing under each secret. */
 export const MOST_ADDRESSES = 65_536

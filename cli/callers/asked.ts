@@ -1,11 +1,8 @@
-import type { Dimension } from '../../lambda/config-table/items/dimension'
-import type { SourceSettings } from '../../lambda/config-table/items/identity-settings'
-import type { ApiStage } from '../../lambda/config-table/items/scopes'
-import type { Claim } from '../../lambda/identity/source'
-import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
-import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import { UserError } from '../exit'
+import { type Claim, type SubjectInputs, subjectOf } from '../facade/callers'
+import type { ApiStage, Dimension, SourceSettings } from '../facade/policies'
+import { printed } from '../facade/values'
 
 /** Whom a command is about, and what their requests show to the authorizer. */
 export interface Asked {

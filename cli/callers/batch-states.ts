@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BatchGetItemCommand, type BatchGetItemCommandOutput, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { toItem } from '../../limiter/stores/attributes'
-import { type Item, NO_ITEM } from '../../limiter/stores/store'
-import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import { ServiceError } from '../exit'
+import { type Item, NO_ITEM, STATE_TABLE, toItem } from '../facade/tables'
 
 /** @see https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
 const MOST_KEYS = 100

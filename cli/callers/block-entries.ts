@@ -1,16 +1,8 @@
 import { isIPv4 } from 'node:net'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
-import {
-  type IpAddress,
-  type IpRange,
-  masked,
-  parseIpAddress,
-  parseIpRange,
-  toIpv4,
-  toIpv6,
-} from '../../lambda/ip-address'
-import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { type IpAddress, type IpRange, masked, parseIpAddress, parseIpRange, toIpv4, toIpv6 } from '../facade/callers'
+import { CONFIG_TABLE } from '../facade/tables'
+import { printed } from '../facade/values'
 
 export type ListKind = 'block' | 'allow'
 

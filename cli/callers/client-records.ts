@@ -1,11 +1,9 @@
-import { clientKey } from '../../lambda/config-table/items/config-keys'
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
-import { splitVariant } from '../../lambda/config-table/items/scopes'
-import { hashApiKey } from '../../lambda/identity/api-key'
-import type { EpochMs } from '../../limiter/clock'
-import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import { UserError } from '../exit'
+import { hashApiKey } from '../facade/callers'
+import { type PolicySet, splitVariant } from '../facade/policies'
+import { clientKey } from '../facade/tables'
+import { type EpochMs, printed } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 
 type Fields = Readonly<Record<string, unknown>>

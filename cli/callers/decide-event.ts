@@ -1,9 +1,14 @@
-import { apiOf, contextOf, makeDecider } from '../../lambda/authorize'
-import type { Client } from '../../lambda/config-table/items/client-item'
-import { scopedName } from '../../lambda/config-table/items/scopes'
-import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
-import type { AuthorizerContext } from '../../lambda/responses/context'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
+import type { Client } from '../facade/callers'
+import {
+  type AuthorizerContext,
+  apiOf,
+  contextOf,
+  makeDecider,
+  type RequestTrace,
+  type TraceWith,
+} from '../facade/decisions'
+import { scopedName } from '../facade/policies'
 import { decidingEntry, type ListEntry } from './deciding-entry'
 import { type EachCost, eachCost } from './named-costs'
 import { type Deciding, readOnlyParts } from './read-only-parts'

@@ -1,4 +1,4 @@
-import { type IpAddress, parseIpAddress } from '../../lambda/ip-address'
+import { type IpAddress, parseIpAddress } from '../facade/callers'
 
 /** What lines of the authorizer's log say of who was denied. */
 export interface DenialsInLog {

@@ -1,6 +1,6 @@
-import type { IpRange } from '../../lambda/ip-address'
-import { type Item, NO_ITEM } from '../../limiter/stores/store'
 import { UserError } from '../exit'
+import type { IpRange } from '../facade/callers'
+import { type Item, NO_ITEM } from '../facade/tables'
 import type { ConfigTable } from '../tables/config-table'
 import { ipv6PrefixIn } from './address-names'
 import { type Asked, askedPart, KINDS } from './asked'

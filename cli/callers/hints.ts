@@ -1,6 +1,5 @@
-import { printed } from '../../limiter/errors'
-import { nearest } from '../../limiter/policies/report'
 import { UserError } from '../exit'
+import { nearest, printed } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 
 /** More names are not listed: the command that lists them is named instead. */

@@ -1,8 +1,6 @@
-import { isOfEverybody } from '../../lambda/config-table/items/counted-by'
-import type { Dimension } from '../../lambda/config-table/items/dimension'
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
-import { joined } from '../../lambda/subjects'
 import { UserError } from '../exit'
+import { joined } from '../facade/callers'
+import { type Dimension, isOfEverybody, type PolicySet } from '../facade/policies'
 
 /** The subjects under which a caller may be counted, as far as they follow from the given names. */
 export interface KnownNames {

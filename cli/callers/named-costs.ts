@@ -1,8 +1,7 @@
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
-import { scopedName } from '../../lambda/config-table/items/scopes'
-import { printed } from '../../limiter/errors'
-import { type Counting, costNames, takenFrom, type Units } from '../../limiter/request'
 import { UserError } from '../exit'
+import { type Counting, costNames, takenFrom, type Units } from '../facade/limiter'
+import { type PolicySet, scopedName } from '../facade/policies'
+import { printed } from '../facade/values'
 import { hint } from './hints'
 
 /** The names of the costs that any policy of a set counts. */

@@ -1,8 +1,6 @@
-import { LONGEST_KEPT_MS, openIn } from '../../limiter/algorithms/holds'
-import type { EpochMs } from '../../limiter/clock'
-import { fieldsOf } from '../../limiter/compiled-policy'
-import { RESERVATIONS } from '../../limiter/reservations'
-import type { StateStore } from '../../limiter/stores/store'
+import { fieldsOf, LONGEST_KEPT_MS, openIn, RESERVATIONS } from '../facade/limiter'
+import type { StateStore } from '../facade/tables'
+import type { EpochMs } from '../facade/values'
 import { duration } from '../terminal/output'
 
 /** Requests of a caller whose units are reserved, and not settled. */

@@ -1,7 +1,5 @@
-import { usageOf } from '../../limiter/algorithms/metered-window'
-import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
-import { gridOf } from '../../limiter/policies/quota'
-import type { Item } from '../../limiter/stores/store'
+import { type CompiledPolicy, fieldsOf, gridOf, usageOf } from '../facade/limiter'
+import type { Item } from '../facade/tables'
 
 /** What a policy that allows overage has on record of one of its windows. */
 export interface Period {

@@ -1,16 +1,18 @@
-import type { AuthorizerParts } from '../../lambda/authorizer-parts'
-import { Plans } from '../../lambda/charge-plans'
-import { Clients } from '../../lambda/config-table/clients'
-import { PolicySets } from '../../lambda/config-table/configuration'
-import { KeyRings } from '../../lambda/config-table/key-rings'
-import { LastValid } from '../../lambda/config-table/last-valid'
-import { lazyVerifiers } from '../../lambda/identity/load-verifier'
-import { Sources } from '../../lambda/identity/sources'
-import { EVENTS } from '../../lambda/telemetry/events'
-import type { Log } from '../../lambda/telemetry/log'
-import type { Clock } from '../../limiter/clock'
-import type { RateLimiter } from '../../limiter/rate-limiter'
-import type { ItemCalls } from '../../limiter/stores/item-calls'
+import {
+  type AuthorizerParts,
+  Clients,
+  EVENTS,
+  type ItemCalls,
+  KeyRings,
+  LastValid,
+  type Log,
+  lazyVerifiers,
+  Plans,
+  Sources,
+} from '../facade/decisions'
+import type { RateLimiter } from '../facade/limiter'
+import { PolicySets } from '../facade/policies'
+import type { Clock } from '../facade/values'
 
 /** What the authorizer works on, and how it is asked. */
 export interface Deciding {

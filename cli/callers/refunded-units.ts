@@ -1,6 +1,4 @@
-import { emissionUs } from '../../limiter/algorithms/arrival'
-import { unitsReturned } from '../../limiter/algorithms/units-returned'
-import type { CompiledPolicy } from '../../limiter/compiled-policy'
+import { type CompiledPolicy, emissionUs, unitsReturned } from '../facade/limiter'
 import {
   type CallOptions,
   type DeleteOutcome,
@@ -10,7 +8,7 @@ import {
   type SeenMarks,
   type StateStore,
   type WriteOutcome,
-} from '../../limiter/stores/store'
+} from '../facade/tables'
 
 /** A write that was tried, and the item over which it was planned. */
 interface Attempt {

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { ringKey } from '../../lambda/config-table/items/config-keys'
-import { keyRingItem, type RingKey } from '../../lambda/config-table/items/key-ring'
-import { RANDOM_BYTES, SIGNING_RING, signedKey, signingKeyId } from '../../lambda/config-table/items/signing-keys'
-import type { EpochMs } from '../../limiter/clock'
 import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { newRingKey } from '../../provisioning/make-key-ring'
 import { ServiceError } from '../exit'
+import {
+  keyRingItem,
+  RANDOM_BYTES,
+  type RingKey,
+  ringKey,
+  SIGNING_RING,
+  signedKey,
+  signingKeyId,
+} from '../facade/tables'
+import type { EpochMs } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 import { readKeyRing } from '../tables/key-ring'
 import { isExpired, isOwnKey, ownKey } from './client-records'

@@ -1,7 +1,5 @@
-import type { RingKey } from '../../lambda/config-table/items/key-ring'
-import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
-import type { EpochMs } from '../../limiter/clock'
-import { subjectKey, withSecret } from '../../limiter/subject-key'
+import { type RingKey, type SubjectKeys, subjectKey, withSecret } from '../facade/tables'
+import type { EpochMs } from '../facade/values'
 
 /** A subject's hash, as the log, the context and the state table have it: `ip~…`, without a secret `ip#…`. */
 const HASH = /^([a-z][a-z0-9-]{0,15})([#~])[\w-]{43}$/

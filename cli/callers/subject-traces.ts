@@ -1,16 +1,22 @@
-import { contextOf, makeDecider } from '../../lambda/authorize'
-import { Plan, type PlanGroup } from '../../lambda/charge-plans'
-import type { Configuration } from '../../lambda/config-table/configuration'
-import { AccessList } from '../../lambda/config-table/items/access-list'
-import type { Dimension } from '../../lambda/config-table/items/dimension'
-import type { Tier } from '../../lambda/config-table/items/tiers'
-import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
-import type { AuthorizerContext } from '../../lambda/responses/context'
-import { checkAddress, inputsOf, planCharges, STEPS, type Step, selectTier } from '../../lambda/steps'
-import type { SubjectInputs } from '../../lambda/subjects'
-import type { Decision } from '../../limiter/decision'
-import type { Units } from '../../limiter/request'
 import { UserError } from '../exit'
+import { AccessList, type SubjectInputs } from '../facade/callers'
+import {
+  type AuthorizerContext,
+  checkAddress,
+  contextOf,
+  inputsOf,
+  makeDecider,
+  Plan,
+  type PlanGroup,
+  planCharges,
+  type RequestTrace,
+  STEPS,
+  type Step,
+  selectTier,
+  type TraceWith,
+} from '../facade/decisions'
+import type { Decision, Units } from '../facade/limiter'
+import type { Configuration, Dimension, Tier } from '../facade/policies'
 import { type Asked, isCounted } from './asked'
 import type { ReadOnlyParts } from './read-only-parts'
 

@@ -1,5 +1,5 @@
-import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table/items/identity-settings'
 import type { StoredItem } from '../../provisioning/documents'
+import { DEFAULT_IDENTITY, type SourceSettings } from '../facade/policies'
 import { counted } from '../terminal/output'
 import { hasOwnKey } from './client-records'
 

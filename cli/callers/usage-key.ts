@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import * as v from 'valibot'
-import { CLIENT_FIELDS } from '../../lambda/config-table/items/client-item'
-import { hashApiKey } from '../../lambda/identity/api-key'
 import { UserError } from '../exit'
+import { CLIENT_FIELDS, hashApiKey } from '../facade/callers'
 import type { Io } from '../terminal/io'
 
 /** The option that names the API Gateway key to which usage plans count a client. */

@@ -1,9 +1,6 @@
-import { runningIn } from '../../limiter/algorithms/holds'
-import { lockedOutMs } from '../../limiter/algorithms/lockout'
-import type { EpochMs } from '../../limiter/clock'
-import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
-import type { RateLimiter } from '../../limiter/rate-limiter'
-import { NO_ITEM, type StateStore } from '../../limiter/stores/store'
+import { type CompiledPolicy, fieldsOf, lockedOutMs, type RateLimiter, runningIn } from '../facade/limiter'
+import { NO_ITEM, type StateStore } from '../facade/tables'
+import type { EpochMs } from '../facade/values'
 import type { Counted } from './counted'
 import { allowsOverage, isoTime, type Period, periodsOf } from './periods'
 

@@ -1,6 +1,5 @@
-import type { AccessEntry } from '../../lambda/config-table/items/access-list'
-import { type IpRange, masked, toIpv4, toIpv6 } from '../../lambda/ip-address'
 import { UserError } from '../exit'
+import { type AccessEntry, type IpRange, masked, toIpv4, toIpv6 } from '../facade/callers'
 
 /** What `aws wafv2 create-ip-set` and `aws wafv2 update-ip-set` both take by `--cli-input-json`. */
 export interface WafIpSet {

@@ -1,4 +1,3 @@
-import type { EpochMs } from '../../limiter/clock'
 import {
   type AuditEntry,
   type AuditedChange,
@@ -7,6 +6,7 @@ import {
   nameOf,
 } from '../../provisioning/audit-trail'
 import { isMap, type StoredItem } from '../../provisioning/documents'
+import type { EpochMs } from '../facade/values'
 
 /** What one run of a command or one deployment changed. */
 export interface RecordedChange extends AuditedChange {

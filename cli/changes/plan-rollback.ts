@@ -1,5 +1,5 @@
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { contentHash, fileOf, isInFile, type PolicySetItem, type TiersFile } from '../../provisioning/tiers-file'
+import { CONFIG_TABLE } from '../facade/tables'
 import type { RecordedChange } from './history'
 
 /** What undoing a change would do. */

@@ -1,9 +1,8 @@
-import { clientKey } from '../../lambda/config-table/items/config-keys'
-import { hashApiKey } from '../../lambda/identity/api-key'
-import { printed } from '../../limiter/errors'
-import { nearest } from '../../limiter/policies/report'
 import type { ItemKey } from '../../provisioning/documents'
 import { UserError } from '../exit'
+import { hashApiKey } from '../facade/callers'
+import { clientKey } from '../facade/tables'
+import { nearest, printed } from '../facade/values'
 
 /** The columns by which a row says whose credential it is: one of them has a value. */
 const CREDENTIALS = ['key', 'keyHash', 'credential'] as const

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Configuration } from '../../lambda/config-table/configuration'
-import { printed } from '../../limiter/errors'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { checkTierIn } from '../callers/client-records'
 import { checkOverridesIn } from '../callers/overrides'
 import { UserError } from '../exit'
+import type { Configuration } from '../facade/policies'
+import { printed } from '../facade/values'
 import { FIELDS, SHARED } from './columns'
 import type { Mistakes, Row } from './read-rows'
 

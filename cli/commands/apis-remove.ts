@@ -1,8 +1,8 @@
-import { apiKey } from '../../lambda/config-table/items/config-keys'
-import { printed } from '../../limiter/errors'
 import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { apiKey } from '../facade/tables'
+import { printed } from '../facade/values'
 
 export const addApisRemove: AddCommand = (group, session) => {
   describeTableCommand(

@@ -1,10 +1,10 @@
-import { printed } from '../../limiter/errors'
 import { gather } from '../arguments'
 import { attachMany } from '../attach/attach-many'
 import { type OpenedApi, withApi } from '../attach/open'
 import { type AttachRequest, planOne, USUAL_STATUS_CODES } from '../attach/plan-one'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions, AttachRequest {

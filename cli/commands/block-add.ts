@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import { assertRoom } from '../../provisioning/tiers-file'
 import { moment } from '../arguments'
 import { entryKey, entryOf } from '../callers/block-entries'
@@ -7,6 +6,7 @@ import { isExpired } from '../callers/client-records'
 import { checkListed, listable } from '../callers/listed'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 
 interface Options extends OutputOptions {
   readonly allow?: boolean

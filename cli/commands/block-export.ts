@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { Option } from 'commander'
-import { AccessList } from '../../lambda/config-table/items/access-list'
-import { parsePolicyItem, toPlaceholder } from '../../lambda/config-table/items/config-items'
-import type { IpRange } from '../../lambda/ip-address'
-import type { Mistake } from '../../limiter/errors'
 import { wholeNumber } from '../arguments'
 import { type DenialsInLog, denialsInLog } from '../callers/denials-in-log'
 import { blockedRanges, isIpv4, toWafIpSet } from '../callers/waf-ip-set'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { AccessList, type IpRange } from '../facade/callers'
+import { parsePolicyItem, toPlaceholder } from '../facade/policies'
+import type { Mistake } from '../facade/values'
 import { counted } from '../terminal/output'
 
 interface Options extends OutputOptions {

@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { gather, moment } from '../arguments'
 import { checkTier, SOURCES, type Source, sourceKey } from '../callers/client-records'
@@ -7,6 +6,7 @@ import { newApiKey } from '../callers/signatures'
 import { unreadCredentials } from '../callers/unread-credentials'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { EXIT, failureOf, linesOf, ServiceError, UserError } from '../exit'
+import { printed } from '../facade/values'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions, OverrideOptions, Partial<Record<Source, string>> {

@@ -1,7 +1,7 @@
-import { printed } from '../../limiter/errors'
 import { changeClient, tell } from '../callers/client-changes'
 import { credentialOf, recordsOf } from '../callers/client-records'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { printed } from '../facade/values'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {

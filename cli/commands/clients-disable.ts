@@ -1,6 +1,6 @@
-import { printed } from '../../limiter/errors'
 import { changeClient, tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { printed } from '../facade/values'
 
 export const addClientsDisable: AddCommand = (group, session) => {
   describeTableCommand(

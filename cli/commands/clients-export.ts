@@ -1,10 +1,10 @@
-import { parseClientItem } from '../../lambda/config-table/items/client-item'
-import type { Mistake } from '../../limiter/errors'
 import { credentialOf } from '../callers/client-records'
 import { toLine } from '../clients-file/cells'
 import { cellsOf, EXPORTED } from '../clients-file/columns'
 import { type AddCommand, describeCommand } from '../command'
 import { UserError } from '../exit'
+import { parseClientItem } from '../facade/callers'
+import type { Mistake } from '../facade/values'
 import { type TableOptions, withTableOptions } from '../tables/connection'
 
 interface Options extends TableOptions {

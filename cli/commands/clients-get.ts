@@ -1,9 +1,9 @@
-import { printed } from '../../limiter/errors'
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
 import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
 import { kindOf, signaturesOf, signedByOf } from '../callers/signatures'
 import { usageKeyText, withoutSecrets } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { printed } from '../facade/values'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 export const addClientsGet: AddCommand = (group, session) => {

@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { durationMs } from '../arguments'
 import { writeRecords } from '../callers/client-changes'
@@ -6,6 +5,7 @@ import { credentialOf, hasOwnKey, isExpired, recordsOf } from '../callers/client
 import { newApiKey } from '../callers/signatures'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 
 interface Options extends OutputOptions {
   /** Milliseconds. */

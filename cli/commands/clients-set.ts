@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../callers/client-changes'
@@ -7,6 +6,7 @@ import { checkOverrides, type OverrideOptions, overridesText, parseOverrides, wi
 import { readUsageKey, type UsageKeyOption, withUsageKey } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 
 interface Options extends OutputOptions, OverrideOptions, UsageKeyOption {
   readonly tier?: string

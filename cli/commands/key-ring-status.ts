@@ -1,8 +1,7 @@
-import type { RingKey, RingKind } from '../../lambda/config-table/items/key-ring'
-import { signingKeyId } from '../../lambda/config-table/items/signing-keys'
-import type { EpochMs } from '../../limiter/clock'
 import { recordsBySigner } from '../callers/signatures'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { type RingKey, type RingKind, signingKeyId } from '../facade/tables'
+import type { EpochMs } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 import { fromText, iso, readKeyRing } from '../tables/key-ring'
 

@@ -1,6 +1,3 @@
-import { NO_FACTS, unitsFor } from '../../lambda/cost'
-import { rulesOf } from '../../lambda/rules'
-import type { Decision } from '../../limiter/decision'
 import { costsByName, wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
@@ -10,6 +7,8 @@ import { costing, decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
+import { NO_FACTS, rulesOf, unitsFor } from '../facade/decisions'
+import type { Decision } from '../facade/limiter'
 import { duration, type Printer } from '../terminal/output'
 
 interface Options extends AboutSubject {

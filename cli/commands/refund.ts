@@ -1,7 +1,3 @@
-import type { EpochMs } from '../../limiter/clock'
-import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import { printed } from '../../limiter/errors'
-import { costNames, takenFrom, type Units } from '../../limiter/request'
 import { costsByName, gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'
@@ -13,6 +9,8 @@ import { RefundRecorder } from '../callers/refunded-units'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { EXIT, failureOf, linesOf, ServiceError, UserError } from '../exit'
+import { type CompiledPolicy, costNames, takenFrom, type Units } from '../facade/limiter'
+import { type EpochMs, printed } from '../facade/values'
 import { counted } from '../terminal/output'
 
 interface Options extends AboutSubject {

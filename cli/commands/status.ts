@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import { kindText } from '../attach/api-state'
 import { Calls, readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
@@ -9,6 +8,7 @@ import { adviceText, type FoundSluice, ownerText, readsTable } from '../attach/o
 import { parseFunctionArn } from '../attach/wanted'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import { counted } from '../terminal/output'
 
 export const addStatus: AddCommand = (group, session) => {

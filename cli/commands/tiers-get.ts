@@ -1,8 +1,8 @@
-import { tierKey } from '../../lambda/config-table/items/config-keys'
-import { printed } from '../../limiter/errors'
 import { fileOf } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { tierKey } from '../facade/tables'
+import { printed } from '../facade/values'
 import { toYaml } from '../tiers/tiers-yaml'
 
 export const addTiersGet: AddCommand = (group, session) => {

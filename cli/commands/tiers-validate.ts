@@ -1,7 +1,7 @@
-import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { costsOfNothing } from '../callers/named-costs'
 import { unreadKeys } from '../callers/unread-credentials'
 import { type AddCommand, describeCommand } from '../command'
+import { parseTiersFile } from '../facade/policies'
 import { counted } from '../terminal/output'
 import { readTiersFile } from '../tiers/tiers-yaml'
 

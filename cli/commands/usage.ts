@@ -1,5 +1,4 @@
 import { Option } from 'commander'
-import type { EpochMs } from '../../limiter/clock'
 import { durationMs } from '../arguments'
 import { countedOf } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
@@ -19,6 +18,7 @@ import type { Subject } from '../callers/subjects'
 import { type Usage, usageOf } from '../callers/usage-of'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
+import type { EpochMs } from '../facade/values'
 import { duration } from '../terminal/output'
 import { pause } from '../terminal/pause'
 

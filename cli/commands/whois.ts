@@ -1,4 +1,3 @@
-import { printed } from '../../limiter/errors'
 import { gather } from '../arguments'
 import { rangeOf } from '../callers/block-entries'
 import { tell } from '../callers/client-changes'
@@ -9,6 +8,7 @@ import { readKnown } from '../callers/subjects'
 import type { Found } from '../callers/whois'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 
 interface Options extends OutputOptions {
   readonly address?: readonly string[]

@@ -1,7 +1,6 @@
-import { switchKey } from '../../lambda/config-table/items/config-keys'
-import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
+import { HMAC_RING, switchKey } from '../facade/tables'
 import type { Connection } from '../tables/connection'
 import { readKeyRing } from '../tables/key-ring'
 import { readPolicySet } from '../tiers/read-policy-set'

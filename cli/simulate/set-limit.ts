@@ -1,7 +1,6 @@
-import { ConfigError, printed } from '../../limiter/errors'
-import { suggestion } from '../../limiter/policies/report'
 import { fileOf, isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
+import { ConfigError, printed, suggestion } from '../facade/values'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 /** A policy with other numbers, as `--set` says it. */

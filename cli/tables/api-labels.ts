@@ -1,9 +1,9 @@
-import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
-import type { Api } from '../../lambda/config-table/items/scopes'
 import { apisOf, LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
 import type { StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { UserError } from '../exit'
+import type { Api } from '../facade/policies'
+import { apiKey, CONFIG_TABLE } from '../facade/tables'
 import type { ConfigTable } from './config-table'
 
 /** What APIs are called, as it was read. */

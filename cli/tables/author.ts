@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import type { Clock } from '../../limiter/clock'
 import { type AuditedChange, AuditTrail, newChangeId } from '../../provisioning/audit-trail'
+import type { Clock } from '../facade/values'
 import type { Io } from '../terminal/io'
 import { signedCall } from './signed-call'
 

@@ -1,10 +1,10 @@
 import { type DynamoDBDocumentClient, GetCommand, ScanCommand, type ScanCommandOutput } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { type AuditTrail, withRecords } from '../../provisioning/audit-trail'
 import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../../provisioning/documents'
 import { fitOneTransaction, type GuardedWrite } from '../../provisioning/guarded-writes'
 import { writeRecorded } from '../../provisioning/recorded-writes'
 import { UserError } from '../exit'
+import { CONFIG_TABLE } from '../facade/tables'
 
 /** The config table as the command line reads and writes it. What is written is recorded in its audit trail. */
 export class ConfigTable {

@@ -1,5 +1,5 @@
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { costsOfNothing } from '../callers/named-costs'
+import type { PolicySet } from '../facade/policies'
 import type { Check } from './check'
 
 /** Warns of costs of routes that no policy counts. No result where each is counted. */

@@ -1,17 +1,16 @@
-import { ringKey } from '../../lambda/config-table/items/config-keys'
+import type { StoredItem } from '../../provisioning/documents'
+import { WriteConflictError } from '../../provisioning/guarded-writes'
+import { failureOf, UserError } from '../exit'
 import {
+  HMAC_RING,
   type KeyRing,
   keyRingItem,
   parseKeyRing,
   type RingKey,
   type RingKind,
-} from '../../lambda/config-table/items/key-ring'
-import { HMAC_RING } from '../../lambda/config-table/subject-keys'
-import type { Clock, EpochMs } from '../../limiter/clock'
-import type { Mistake } from '../../limiter/errors'
-import type { StoredItem } from '../../provisioning/documents'
-import { WriteConflictError } from '../../provisioning/guarded-writes'
-import { failureOf, UserError } from '../exit'
+  ringKey,
+} from '../facade/tables'
+import type { Clock, EpochMs, Mistake } from '../facade/values'
 import type { Check } from './check'
 import type { ConfigTable } from './config-table'
 

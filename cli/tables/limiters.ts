@@ -1,7 +1,7 @@
 import type { Stack } from '@aws-sdk/client-cloudformation'
-import { printed } from '../../limiter/errors'
 import { LIMITER_OUTPUT, type LimiterOutput } from '../../provisioning/limiter-output'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 
 /** A deployed limiter, as the outputs of its stack name it. */
 export interface Limiter {

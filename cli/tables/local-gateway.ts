@@ -1,7 +1,7 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
-import { printed } from '../../limiter/errors'
 import { gatewayPortsOf } from '../dev-options'
 import { UserError } from '../exit'
+import { printed } from '../facade/values'
 import type { Io } from '../terminal/io'
 import { isLoopback } from './local-engine'
 

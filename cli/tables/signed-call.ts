@@ -1,5 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { type Answer, type SignedCall, SignedCalls, type SignedCallsOptions } from '../../limiter/aws/signed-calls'
+import { type Answer, type SignedCall, SignedCalls, type SignedCallsOptions } from '../facade/tables'
 
 /** A call of a service for which the command line has no client. */
 export interface ServiceCall extends SignedCall, Pick<SignedCallsOptions, 'service' | 'endpoint'> {

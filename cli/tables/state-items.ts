@@ -5,8 +5,7 @@ import {
   PutItemCommand,
   ScanCommand,
 } from '@aws-sdk/client-dynamodb'
-import { STATE_TABLE } from '../../limiter/stores/table-schema'
-import { withSecret } from '../../limiter/subject-key'
+import { STATE_TABLE, withSecret } from '../facade/tables'
 
 type Attributes = Record<string, AttributeValue>
 

@@ -1,6 +1,6 @@
 import { DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import { AUDIT_TIME_TO_LIVE } from '../../provisioning/audit-partition'
+import { STATE_TABLE } from '../facade/tables'
 import { type Check, checked } from './check'
 
 type Client = Pick<DynamoDBClient, 'send'>

@@ -1,5 +1,5 @@
-import type { Clock } from '../../limiter/clock'
 import { EXIT } from '../exit'
+import type { Clock } from '../facade/values'
 
 /** A stream to print on. */
 interface Output {

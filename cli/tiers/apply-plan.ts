@@ -1,6 +1,3 @@
-import type { SourceSettings } from '../../lambda/config-table/items/identity-settings'
-import type { PolicySet } from '../../lambda/config-table/items/policy-set'
-import type { Mistake } from '../../limiter/errors'
 import {
   type Change,
   contentHash,
@@ -10,6 +7,8 @@ import {
   type PolicySetItem,
   type TiersFile,
 } from '../../provisioning/tiers-file'
+import type { PolicySet, SourceSettings } from '../facade/policies'
+import type { Mistake } from '../facade/values'
 import { readPolicySet } from './read-policy-set'
 import { applied } from './safe-order'
 

@@ -1,11 +1,11 @@
-import { switchKey } from '../../lambda/config-table/items/config-keys'
-import type { ModeSwitch } from '../../lambda/config-table/items/settings'
 import type { StoredItem } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { iso } from '../arguments'
 import { tell } from '../callers/client-changes'
 import type { OutputOptions, Session } from '../command'
 import { UserError } from '../exit'
+import type { ModeSwitch } from '../facade/policies'
+import { switchKey } from '../facade/tables'
 import { readItem, readPolicySet } from './read-policy-set'
 
 export interface SwitchOptions extends OutputOptions {

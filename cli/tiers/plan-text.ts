@@ -1,7 +1,7 @@
-import type { EpochMs } from '../../limiter/clock'
 import { costsOfNothing } from '../callers/named-costs'
 import { clientsOfNoTier, overridesOfNothing } from '../callers/overrides'
 import { isOwnIdentity, unreadCredentials } from '../callers/unread-credentials'
+import type { EpochMs } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 import type { Printer } from '../terminal/output'
 import type { ApplyPlan } from './apply-plan'

@@ -1,12 +1,17 @@
-import type { Configuration } from '../../lambda/config-table/configuration'
-import { AccessList } from '../../lambda/config-table/items/access-list'
-import { type ConfigItem, parsePolicyItem, partsOf } from '../../lambda/config-table/items/config-items'
-import { toPolicySet } from '../../lambda/config-table/items/policy-set'
-import { checkAnonymous, checkDefaultTier } from '../../lambda/config-table/items/policy-set-checks'
-import { splitVariant } from '../../lambda/config-table/items/scopes'
-import { checkAttributePrefixes } from '../../lambda/config-table/items/storage'
-import type { Mistake } from '../../limiter/errors'
 import { checkRoom, type PolicySetItem } from '../../provisioning/tiers-file'
+import { AccessList } from '../facade/callers'
+import {
+  type ConfigItem,
+  type Configuration,
+  checkAnonymous,
+  checkAttributePrefixes,
+  checkDefaultTier,
+  parsePolicyItem,
+  partsOf,
+  splitVariant,
+  toPolicySet,
+} from '../facade/policies'
+import type { Mistake } from '../facade/values'
 
 /** The items of the partition `policy-set`, understood. */
 export interface ReadSet {

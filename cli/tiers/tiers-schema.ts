@@ -1,10 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
-import { FIXED_COST } from '../../lambda/config-table/items/cost'
-import { FILE_FIELDS } from '../../lambda/config-table/items/parse-tiers-file'
-import { SCOPED_SETTINGS } from '../../lambda/config-table/items/settings'
-import { CONCURRENCY } from '../../limiter/policies/policy'
-import type { FieldRules } from '../../limiter/policies/report'
 import { ITEM_KINDS } from '../../provisioning/item-kinds'
+import { CONCURRENCY, FILE_FIELDS, FIXED_COST, SCOPED_SETTINGS } from '../facade/policies'
+import type { FieldRules } from '../facade/values'
 
 type Schema = Readonly<Record<string, unknown>>
 

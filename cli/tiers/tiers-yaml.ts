@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Document, isCollection, isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml'
-import { ConfigError } from '../../limiter/errors'
 import { checkTiersFile, type TiersFile } from '../../provisioning/tiers-file'
 import { failureOf, UserError } from '../exit'
+import { ConfigError } from '../facade/values'
 import { withLines } from './yaml-lines'
 
 /**

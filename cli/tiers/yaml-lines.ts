@@ -9,7 +9,7 @@ import {
   type Pair,
   type ParsedNode,
 } from 'yaml'
-import { ConfigError, Mistake } from '../../limiter/errors'
+import { ConfigError, Mistake } from '../facade/values'
 
 /** The mistakes of a file with the line of each, as far as it stands in one: `(tiers.yaml:7, tier "free")`. */
 export function withLines(error: ConfigError, document: Document, lines: LineCounter): ConfigError {

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../limiter/clock'
+import type { EpochMs } from '../facade/values'
 
 /** What a line of the authorizer's log says of denials; the local gateway says it in the same words. */
 export interface Denial {

@@ -1,5 +1,5 @@
-import type { EpochMs } from '../../limiter/clock'
 import { failureOf, ServiceError, UserError } from '../exit'
+import type { EpochMs } from '../facade/values'
 import { type Denial, denialOf } from './denial'
 import type { News, Source } from './source'
 

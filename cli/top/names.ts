@@ -1,9 +1,8 @@
-import { BoundedMap } from '../../limiter/bounded-map'
-import type { Clock, EpochMs } from '../../limiter/clock'
 import { ipv6PrefixIn } from '../callers/address-names'
 import { toHash } from '../callers/stored-hash'
 import { readKnown } from '../callers/subjects'
 import { findAllByHash, type Suspects } from '../callers/whois'
+import { BoundedMap, type Clock, type EpochMs } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 
 /** A client may be new: a hash that nobody is known by is looked for again when the tables were read that long ago. */

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../limiter/clock'
+import type { EpochMs } from '../facade/values'
 import type { Denial } from './denial'
 
 /** What a source has told since it was asked last: each denial once. */

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../limiter/clock'
+import type { EpochMs } from '../facade/values'
 import type { Denial } from './denial'
 import type { News } from './source'
 

@@ -1,6 +1,6 @@
-import { clientKey } from '../../lambda/config-table/items/config-keys'
 import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
+import { clientKey } from '../facade/tables'
 import type { ApiKey } from './read-plans'
 import type { Left, Tiers } from './to-tiers'
 

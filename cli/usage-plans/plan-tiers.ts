@@ -1,5 +1,5 @@
-import { ConfigError } from '../../limiter/errors'
 import { contentHash, itemsOf, type PolicySetItem, type TiersFile } from '../../provisioning/tiers-file'
+import { ConfigError } from '../facade/values'
 import { type ApplyPlan, planApply } from '../tiers/apply-plan'
 import { titleOf } from '../tiers/titles'
 import type { Left } from './to-tiers'

@@ -7,9 +7,9 @@ import {
   type ThrottleSettings,
   type UsagePlan,
 } from '@aws-sdk/client-api-gateway'
-import { hashApiKey } from '../../lambda/identity/api-key'
-import type { EpochMs } from '../../limiter/clock'
 import type { Calls } from '../attach/calls'
+import { hashApiKey } from '../facade/callers'
+import type { EpochMs } from '../facade/values'
 
 /** API Gateway's own limit for a page. */
 const PAGE = 500

@@ -1,6 +1,6 @@
 import type { ThrottleSettings } from '@aws-sdk/client-api-gateway'
-import { printed } from '../../limiter/errors'
 import type { TiersFile } from '../../provisioning/tiers-file'
+import { printed } from '../facade/values'
 import type { Plan } from './read-plans'
 
 /** Something of a plan that is not imported, or not as it is there. */

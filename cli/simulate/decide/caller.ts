@@ -1,8 +1,11 @@
-import type { Client } from '../../../lambda/config-table/items/client-item'
-import { hashApiKey } from '../../../lambda/identity/api-key'
-import { clientIpKey } from '../../../lambda/identity/client-ip'
-import type { Identity } from '../../../lambda/identity/identify'
-import { type IpAddress, parseIpAddress } from '../../../lambda/ip-address'
+import {
+  type Client,
+  clientIpKey,
+  hashApiKey,
+  type Identity,
+  type IpAddress,
+  parseIpAddress,
+} from '../../facade/callers'
 import type { LoggedRequest, Sender } from '../requests/logged-request'
 import type { KnownClients } from './known-clients'
 

@@ -1,5 +1,4 @@
-import type { Fields } from '../../../limiter/algorithms/conditional-write'
-import { fieldsBytes, writeUnitsOf } from '../../../limiter/algorithms/stored-size'
+import { type Fields, fieldsBytes, writeUnitsOf } from '../../facade/limiter'
 
 /** Calls to DynamoDB that decisions have taken. */
 export interface Calls {

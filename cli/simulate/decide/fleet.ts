@@ -1,7 +1,4 @@
-import type { EpochMs } from '../../../limiter/clock'
-import type { Decision } from '../../../limiter/decision'
-import { type Charge, RateLimiter } from '../../../limiter/rate-limiter'
-import { MemoryStore } from '../../../limiter/stores/memory-store'
+import { type Charge, type Decision, MemoryStore, RateLimiter } from '../../facade/limiter'
 import type {
   CallOptions,
   DeleteOutcome,
@@ -10,7 +7,8 @@ import type {
   SeenMarks,
   StateStore,
   WriteOutcome,
-} from '../../../limiter/stores/store'
+} from '../../facade/tables'
+import type { EpochMs } from '../../facade/values'
 import type { Calls } from './calls'
 import type { Answer, PolicyAnswer, SimulatedLimiter } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'

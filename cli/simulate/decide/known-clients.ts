@@ -1,8 +1,7 @@
-import { type Client, parseClientItem } from '../../../lambda/config-table/items/client-item'
-import type { SubjectKeys } from '../../../lambda/config-table/subject-keys'
-import { hashApiKey } from '../../../lambda/identity/api-key'
-import type { Mistake } from '../../../limiter/errors'
 import type { StoredItem } from '../../../provisioning/documents'
+import { type Client, hashApiKey, parseClientItem } from '../../facade/callers'
+import type { SubjectKeys } from '../../facade/tables'
+import type { Mistake } from '../../facade/values'
 
 /** A client of the config table, or none. */
 export interface KnownClients {

@@ -1,7 +1,5 @@
-import type { Exceeded } from '../../../limiter/algorithms/algorithm'
-import type { EpochMs } from '../../../limiter/clock'
-import type { CompiledPolicy } from '../../../limiter/compiled-policy'
-import type { Charge } from '../../../limiter/rate-limiter'
+import type { Charge, CompiledPolicy, Exceeded } from '../../facade/limiter'
+import type { EpochMs } from '../../facade/values'
 
 /** What one policy said of a request. */
 export interface PolicyAnswer {

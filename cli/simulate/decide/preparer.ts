@@ -1,27 +1,23 @@
-import type { AuthorizerParts } from '../../../lambda/authorizer-parts'
-import { type Holding, Plans } from '../../../lambda/charge-plans'
-import type { Configuration } from '../../../lambda/config-table/configuration'
-import type { Client } from '../../../lambda/config-table/items/client-item'
-import type { Costs } from '../../../lambda/config-table/items/cost'
-import { setFor } from '../../../lambda/config-table/items/scoped-set'
-import type { SourceList } from '../../../lambda/identity/sources'
-import type { TraceWith } from '../../../lambda/request-trace'
-import type { Outcome } from '../../../lambda/responses/context'
-import type { GatewayRequest } from '../../../lambda/responses/request'
-import type { Rules } from '../../../lambda/rules'
+import { type Client, subjectOf } from '../../facade/callers'
 import {
   type Assembled,
+  type AuthorizerParts,
   checkAddress,
+  type GatewayRequest,
+  type Holding,
   inputsOf,
   matchRoutes,
+  type Outcome,
+  Plans,
   passesUncounted,
   planCharges,
+  type Rules,
+  type SourceList,
   selectTier,
-} from '../../../lambda/steps'
-import { subjectOf } from '../../../lambda/subjects'
-import type { Charge } from '../../../limiter/rate-limiter'
-import type { Units } from '../../../limiter/request'
-import { toUnits } from '../../../limiter/request'
+  type TraceWith,
+} from '../../facade/decisions'
+import { type Charge, toUnits, type Units } from '../../facade/limiter'
+import { type Configuration, type Costs, setFor } from '../../facade/policies'
 import type { LoggedRequest } from '../requests/logged-request'
 import type { Caller } from './caller'
 import type { RequestKind } from './request-kind'

@@ -1,4 +1,4 @@
-import { fromEvent, type GatewayRequest } from '../../../lambda/responses/request'
+import { fromEvent, type GatewayRequest } from '../../facade/decisions'
 import type { Target } from '../requests/logged-request'
 
 /** What requests of one method, path and API have in common. */

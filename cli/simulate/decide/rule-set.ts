@@ -1,7 +1,4 @@
-import type { Configuration } from '../../../lambda/config-table/configuration'
-import type { PolicySet } from '../../../lambda/config-table/items/policy-set'
-import type { TierPolicy } from '../../../lambda/config-table/items/tiers'
-import type { Policy } from '../../../limiter/policies/policy'
+import type { Configuration, Policy, PolicySet, TierPolicy } from '../../facade/policies'
 
 /** The rules of one side of a comparison. */
 export interface RuleSet {

@@ -1,7 +1,5 @@
-import type { Hold } from '../../../limiter/algorithms/algorithm'
-import type { EpochMs } from '../../../limiter/clock'
-import type { CompiledPolicy } from '../../../limiter/compiled-policy'
-import type { Charge } from '../../../limiter/rate-limiter'
+import type { Charge, CompiledPolicy, Hold } from '../../facade/limiter'
+import type { EpochMs } from '../../facade/values'
 
 /** What a request holds of one subject, and gives back when it ends. */
 export interface Running {

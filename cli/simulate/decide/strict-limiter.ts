@@ -1,14 +1,24 @@
-import { isCharged, type Step } from '../../../limiter/algorithms/algorithm'
-import { type Assignment, applyTo, type ConditionalWrite } from '../../../limiter/algorithms/conditional-write'
-import type { EpochMs } from '../../../limiter/clock'
-import { type CompiledPolicy, fieldsOf } from '../../../limiter/compiled-policy'
-import { FleetClock } from '../../../limiter/fleet-clock'
-import type { Charge } from '../../../limiter/rate-limiter'
-import { refundsOf } from '../../../limiter/refund-writes'
-import { takesNone } from '../../../limiter/request'
-import { allStepsAllow, chargedOf, deniedByRunning, statesOf, stepAll } from '../../../limiter/steps'
-import type { Item, PolicyWrite } from '../../../limiter/stores/store'
-import { isRecent } from '../../../limiter/view'
+import {
+  type Assignment,
+  allStepsAllow,
+  applyTo,
+  type Charge,
+  type CompiledPolicy,
+  type ConditionalWrite,
+  chargedOf,
+  deniedByRunning,
+  FleetClock,
+  fieldsOf,
+  isCharged,
+  isRecent,
+  refundsOf,
+  type Step,
+  statesOf,
+  stepAll,
+  takesNone,
+} from '../../facade/limiter'
+import type { Item, PolicyWrite } from '../../facade/tables'
+import type { EpochMs } from '../../facade/values'
 import { type Calls, writeUnitsOfState } from './calls'
 import type { Answer, PolicyAnswer } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'

@@ -1,5 +1,5 @@
-import { printed } from '../../../limiter/errors'
 import { UserError } from '../../exit'
+import { printed } from '../../facade/values'
 import { FIELD_NAMES, type FieldName } from '../requests/logged-request'
 
 /** What `--map` may name beside the fields: values by which policies count, and units of a cost. */

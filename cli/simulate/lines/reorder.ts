@@ -1,6 +1,6 @@
-import type { EpochMs } from '../../../limiter/clock'
 import { iso } from '../../arguments'
 import { UserError } from '../../exit'
+import type { EpochMs } from '../../facade/values'
 
 interface Timed {
   readonly at: EpochMs

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../../limiter/clock'
+import type { EpochMs } from '../../facade/values'
 
 /** A moment, and whether it was written in whole seconds. */
 export interface Timestamp {

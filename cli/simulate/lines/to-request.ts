@@ -1,5 +1,5 @@
-import { costKey } from '../../../lambda/config-table/items/cost-names'
 import { ACCESS_LOG_NAMES } from '../../../provisioning/access-log'
+import { costKey } from '../../facade/policies'
 import { FIELD_NAMES, type FieldName, type LoggedRequest } from '../requests/logged-request'
 import { sharedSenders, sharedTargets } from '../requests/shared'
 import type { FieldMap } from './field-map'

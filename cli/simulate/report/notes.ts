@@ -1,5 +1,4 @@
-import { isOfEverybody } from '../../../lambda/config-table/items/counted-by'
-import type { TierPolicy } from '../../../lambda/config-table/items/tiers'
+import { isOfEverybody, type TierPolicy } from '../../facade/policies'
 import { counted } from '../../terminal/output'
 import { policiesIn } from '../decide/rule-set'
 import type { Side } from '../side'

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../../limiter/clock'
+import type { EpochMs } from '../../facade/values'
 
 /** Requests in one stretch of time. */
 export interface Stretch {

@@ -1,10 +1,6 @@
-import type { PolicySet } from '../../../lambda/config-table/items/policy-set'
-import type { Fields } from '../../../limiter/algorithms/conditional-write'
-import { apply } from '../../../limiter/algorithms/conditional-write'
-import type { EpochMs } from '../../../limiter/clock'
-import type { CompiledPolicy } from '../../../limiter/compiled-policy'
-import type { Charge } from '../../../limiter/rate-limiter'
-import { unitsOf } from '../../../limiter/request'
+import { apply, type Charge, type CompiledPolicy, type Fields, unitsOf } from '../../facade/limiter'
+import type { PolicySet } from '../../facade/policies'
+import type { EpochMs } from '../../facade/values'
 import { policiesOfTier } from '../decide/rule-set'
 import type { PolicyTally } from './tally'
 

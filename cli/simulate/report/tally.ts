@@ -1,6 +1,5 @@
-import type { EpochMs } from '../../../limiter/clock'
-import type { CompiledPolicy } from '../../../limiter/compiled-policy'
-import type { Charge } from '../../../limiter/rate-limiter'
+import type { Charge, CompiledPolicy } from '../../facade/limiter'
+import type { EpochMs } from '../../facade/values'
 import type { Answer, PolicyAnswer } from '../decide/limiter'
 import type { Prepared, Reason } from '../decide/preparer'
 import { Nearness } from './nearness'

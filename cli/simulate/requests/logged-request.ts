@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../../limiter/clock'
+import type { EpochMs } from '../../facade/values'
 
 /** Who sent a request, as its line tells. Requests of the same sender share one. */
 export interface Sender {

@@ -1,6 +1,5 @@
-import { printed } from '../../../limiter/errors'
-import { parseDuration } from '../../../limiter/policies/duration'
 import { UserError } from '../../exit'
+import { parseDuration, printed } from '../../facade/values'
 import type { LoggedRequest } from './logged-request'
 import { sharedSenders } from './shared'
 
