@@ -7,14 +7,16 @@ import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
 import { type AuthorizerAnswer, toAnswer } from './responses/answers'
 import { type AuthorizerContext, toContext } from './responses/context'
 import { fromEvent } from './responses/request'
-import { type Assembled, askUpstream, STEPS, undecided, unverified } from './steps'
+import { type Assembled, askUpstream, type OwnSteps, stepsWith, undecided, unverified } from './steps'
 import { errorDetails } from './telemetry/log'
 import type { Origin } from './telemetry/telemetry'
 
 /** The parts, and what another front than API Gateway does differently. */
-export interface DeciderParts extends AuthorizerParts, Pick<Assembled, 'steps'> {
+export interface DeciderParts extends AuthorizerParts {
   /** Reads an event; `undefined` where it is no request. @default as API Gateway sends them */
   readonly toRequest?: typeof fromEvent
+  /** Steps of its own. @default none */
+  readonly steps?: OwnSteps
 }
 
 /**
@@ -74,9 +76,10 @@ export const contextOf = ({ outcome, now, configuration }: TraceWith<'outcome'>)
  */
 export function makeDecider(made: DeciderParts): (event: unknown) => Promise<TraceWith<'outcome'>> {
   const { toRequest = fromEvent } = made
+  const steps = stepsWith(made.steps)
   const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
   return async (event) => {
-    const trace = await traceSteps({ event, request: toRequest(event), now: parts.clock() }, parts)
+    const trace = await traceSteps({ event, request: toRequest(event), now: parts.clock() }, parts, steps)
     if (!trace.request || trace.outcome.reason === 'blocked') return trace
     // whatever the steps came to: nothing passes without the upstream authorizer's yes
     const { upstream, outcome } = trace.upstream ? trace : { ...trace, ...(await askUpstream(trace, parts)) }
@@ -85,11 +88,15 @@ export function makeDecider(made: DeciderParts): (event: unknown) => Promise<Tra
   }
 }
 
-async function traceSteps(start: RequestTrace, parts: Assembled): Promise<TraceWith<'outcome'>> {
+async function traceSteps(
+  start: RequestTrace,
+  parts: Assembled,
+  steps: ReturnType<typeof stepsWith>,
+): Promise<TraceWith<'outcome'>> {
   if (!start.request) return { ...start, outcome: { reason: 'malformed' } }
   let trace = start
   try {
-    for (const step of parts.steps ?? STEPS) {
+    for (const step of steps) {
       trace = { ...trace, ...(await step(trace, parts)) }
       if (trace.outcome) break
     }

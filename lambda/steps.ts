@@ -24,14 +24,12 @@ import type { Check } from './upstream/check'
 /** The parts, and the failed credentials that an instance remembers by address. */
 export interface Assembled extends AuthorizerParts {
   readonly failedCredentials: FailedCredentials<Client>
-  /** @default `STEPS`; the command line stops before a step, or adds one of its own */
-  readonly steps?: readonly Step[]
 }
 
 /** What one step adds to the trace. A step that adds an outcome is the last one. */
 type Found = Partial<RequestTrace>
 
-export type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
+type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
 
 const WITHOUT_SECRET = new SubjectKeys()
 const WITHOUT_SIGNATURES = new SigningKeys()
@@ -89,16 +87,31 @@ const isPreflight = ({ preflight }: GatewayRequest, { routes }: Rules): boolean 
   preflight && !routes.some(({ pattern }) => pattern.method === 'OPTIONS')
 
 async function decidePreflight(trace: TraceWith<FirstFindings>, parts: Assembled): Promise<Found> {
-  const { verified, configuration, address, access, keyOf } = trace
+  const { verified, configuration, address, keyOf } = trace
   if (!verified) return {}
   const about = { subject: keyOf(address) }
-  const reason = passesUncounted(configuration, access)
-  if (reason) return { outcome: { ...about, reason } }
-  const plan = parts.plans.preflightPlan(configuration)
-  const units = { cost: 1 }
-  const charges = plan.chargesFor([keyOf(`preflight:${address}`)], units)
+  const planned = planPreflight(trace, parts)
+  if (typeof planned === 'string') return { outcome: { ...about, reason: planned } }
+  const { charges, plan, units } = planned
   const { taken, ...outcome } = await decided(charges, parts, configuration)
   return { plan, units, taken, outcome: { ...about, ...outcome } }
+}
+
+/** What a preflight charges, or why nothing. */
+export function planPreflight(
+  {
+    configuration,
+    access,
+    address,
+    keyOf,
+  }: Pick<TraceWith<FirstFindings>, 'configuration' | 'access' | 'address' | 'keyOf'>,
+  { plans }: Assembled,
+): 'exempt' | 'uncounted' | (Required<Pick<RequestTrace, 'plan' | 'units'>> & { readonly charges: readonly Charge[] }) {
+  const passes = passesUncounted(configuration, access)
+  if (passes) return passes
+  const plan = plans.preflightPlan(configuration)
+  const units = { cost: 1 }
+  return { plan, units, charges: plan.chargesFor([keyOf(`preflight:${address}`)], units) }
 }
 
 /** What is known after the first steps. */
@@ -178,8 +191,8 @@ async function decideCharges(
   return { taken, outcome: { ...about, ...outcome } }
 }
 
-/** From the event to the outcome: the first step that finds one is the last. */
-export const STEPS = [
+/** From the event to the outcome, in this order: the first step that finds one is the last. */
+const STEPS = {
   readConfiguration,
   checkAddress,
   askUpstream,
@@ -189,9 +202,20 @@ export const STEPS = [
   selectTier,
   planCharges,
   decideCharges,
-] as readonly Step[]
+}
 
-export const passesUncounted = ({ policies }: Configuration, access: RequestTrace['access']) =>
+/** What stands for some of the steps, by their names. Each is given what the steps before it have found. */
+export type OwnSteps = {
+  readonly [Name in keyof typeof STEPS]?: (
+    trace: Parameters<(typeof STEPS)[Name]>[0],
+    parts: Assembled,
+  ) => Found | Promise<Found>
+}
+
+/** All steps in their order, with one's own in the places of those of the same names. */
+export const stepsWith = (own: OwnSteps = {}) => Object.values({ ...STEPS, ...own }) as readonly Step[]
+
+const passesUncounted = ({ policies }: Configuration, access: RequestTrace['access']) =>
   access === 'allow' ? 'exempt' : policies.settings.mode === 'off' ? 'uncounted' : undefined
 
 async function decided(

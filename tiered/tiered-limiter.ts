@@ -3,10 +3,10 @@ import { Settler } from '../backend/settler'
 import { makeRecordingDecider } from '../lambda/authorize'
 import type { AuthorizerParts } from '../lambda/authorizer-parts'
 import type { Costs } from '../lambda/config-table/items/cost'
-import type { RequestTrace, TraceWith } from '../lambda/request-trace'
+import type { RequestTrace } from '../lambda/request-trace'
 import { headersFromContext } from '../lambda/responses/backend-headers'
 import type { AuthorizerContext } from '../lambda/responses/context'
-import { checkAddress, matchRoutes, STEPS, type Step } from '../lambda/steps'
+import { checkAddress, matchRoutes, type OwnSteps } from '../lambda/steps'
 import type { SettlingLimiter } from '../limiter/reserving'
 import { type ConnectedCaller, ofConnection } from './connected-caller'
 import { type MessageRequest, messageRequest } from './message-request'
@@ -21,7 +21,7 @@ export function tieredLimiter(
   const decide = makeRecordingDecider({
     ...parts,
     toRequest,
-    steps: STEPS.map((step) => REPLACED.get(step) ?? step),
+    steps: OWN_STEPS,
     sources: {
       of(settings) {
         const { list, address } = parts.sources.of(settings)
@@ -49,32 +49,28 @@ export function tieredLimiter(
 const connectionOf = ({ event }: RequestTrace): ConnectedCaller | undefined =>
   (event as Partial<MessageRequest>).connection
 
-/** The address of the request, and what is known of the caller of a connection. */
-const checkAddressOfConnection: Step = (trace, parts) => {
-  const found = checkAddress(trace as TraceWith<'request' | 'configuration' | 'sources'>, parts)
-  const connection = connectionOf(trace)
-  return connection && !found.outcome ? ofConnection(connection, found, trace.keyOf!) : found
-}
-
-/** The rules of the routes, whose costs the request may replace. */
-const matchRoutesWithCosts: Step = (trace) => {
-  const found = matchRoutes(trace as TraceWith<'request' | 'configuration'>)
-  const { cost, costs } = trace.event as TieredRequest
-  if (!found.rules || (cost === undefined && costs === undefined)) return found
-  const replaced = found.rules.costs.map(
-    (one): Costs => ({
-      cost: cost ?? one.cost,
-      ...((one.costs || costs) && { costs: { ...one.costs, ...costs } }),
-    }),
-  )
-  return { ...found, rules: { ...found.rules, costs: replaced } }
-}
-
 /** What differs of the authorizer's steps. */
-const REPLACED = new Map<Step, Step>([
-  [checkAddress as Step, checkAddressOfConnection],
-  [matchRoutes as Step, matchRoutesWithCosts],
-])
+const OWN_STEPS: OwnSteps = {
+  /** The address of the request, and what is known of the caller of a connection. */
+  checkAddress(trace, parts) {
+    const found = checkAddress(trace, parts)
+    const connection = connectionOf(trace)
+    return connection && !found.outcome ? ofConnection(connection, found, trace.keyOf!) : found
+  },
+  /** The rules of the routes, whose costs the request may replace. */
+  matchRoutes(trace) {
+    const found = matchRoutes(trace)
+    const { cost, costs } = trace.event as TieredRequest
+    if (!found.rules || (cost === undefined && costs === undefined)) return found
+    const replaced = found.rules.costs.map(
+      (one): Costs => ({
+        cost: cost ?? one.cost,
+        ...((one.costs || costs) && { costs: { ...one.costs, ...costs } }),
+      }),
+    )
+    return { ...found, rules: { ...found.rules, costs: replaced } }
+  },
+}
 
 const PROBLEMS = {
   401: 'Unauthorized',

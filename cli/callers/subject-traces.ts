@@ -2,17 +2,14 @@ import { UserError } from '../exit'
 import { AccessList, type SubjectInputs } from '../facade/callers'
 import {
   type AuthorizerContext,
-  checkAddress,
   contextOf,
   inputsOf,
   makeDecider,
+  type OwnSteps,
   Plan,
   type PlanGroup,
   planCharges,
   type RequestTrace,
-  STEPS,
-  type Step,
-  selectTier,
   type TraceWith,
 } from '../facade/decisions'
 import type { Decision, Units } from '../facade/limiter'
@@ -75,8 +72,7 @@ export async function decideFor(
       failure = error
       throw error
     })
-  const steps = [...upTo(planCharges).slice(0, -1), planWith(given), narrowTo(asked, given), ...after(planCharges)]
-  const trace = await run(asked, request, { ...parts, limiter: { decide } }, steps)
+  const trace = await run(asked, request, { ...parts, limiter: { decide } }, { planCharges: planOf(asked, given) })
   if (failure !== undefined) throw failure // the failure mode is for requests, not for whoever looks
   const { outcome, plan, unasked = [] } = trace
   return {
@@ -94,7 +90,7 @@ export const traceBeforeLimits = (
   asked: Asked,
   request: Requested,
   parts: ReadOnlyParts,
-): Promise<TraceWith<'outcome'>> => run(asked, request, parts, [...upTo(planCharges), stop])
+): Promise<TraceWith<'outcome'>> => run(asked, request, parts, { decideCharges: stop })
 
 /** What limits hold a subject to, as if nothing stood before them: no block, no disabled or expired record. */
 export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyParts): Promise<Held> {
@@ -112,8 +108,8 @@ export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyPa
       return typeof id === 'string' && typeof tier === 'string' ? { id, tier, overrides: {}, disabled: false } : found
     },
   }
-  const steps = [...upTo(selectTier), stop]
-  const trace = await run(asked, request, { ...parts, clients, configuration: { current: configuration } }, steps)
+  const own = { ...parts, clients, configuration: { current: configuration } }
+  const trace = await run(asked, request, own, { planCharges: stop })
   if (!trace.configuration) throw new UserError(['the configuration cannot be read', ...parts.logged].join('; '))
   return {
     now: trace.now,
@@ -124,16 +120,11 @@ export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyPa
   }
 }
 
-async function run(
-  asked: Asked,
-  request: Requested,
-  parts: ReadOnlyParts,
-  steps: readonly Step[],
-): Promise<AskedTrace> {
+async function run(asked: Asked, request: Requested, parts: ReadOnlyParts, steps: OwnSteps): Promise<AskedTrace> {
   const { claim, tier } = asked
   const decide = makeDecider({
     ...parts,
-    steps: steps.map((step) => ownStep(asked, step) ?? step),
+    steps: { ...stepsOf(asked), ...steps },
     sources: {
       of: (settings) => ({
         list: claim ? [{ resolve: () => claim }] : [],
@@ -151,55 +142,38 @@ async function run(
 }
 
 /** What stands for a step where the subject is not one that a request can show. */
-function ownStep({ kind, name, tier, address }: Asked, step: Step): Step | undefined {
-  if (step === (selectTier as Step) && kind === 'part' && tier === undefined)
-    return () => ({ tier: NO_TIER, verified: true })
+const stepsOf = ({ kind, name, tier, address }: Asked): OwnSteps => ({
+  ...(kind === 'part' && tier === undefined && { selectTier: () => ({ tier: NO_TIER, verified: true }) }),
   // the hash of an address
-  if (step === (checkAddress as Step) && name.startsWith('ip:') && address === undefined)
-    return () => ({ address: name })
-  return undefined
-}
+  ...(name.startsWith('ip:') && address === undefined && { checkAddress: () => ({ address: name }) }),
+})
 
 /** The tier of callers of whom nothing is known. */
 const NO_TIER: Tier = { name: '', credentials: 'optional', policies: [] }
 
-type Named = typeof selectTier | typeof planCharges
-const upTo = (last: Named) => STEPS.slice(0, STEPS.indexOf(last as Step) + 1)
-const after = (first: Named) => STEPS.slice(STEPS.indexOf(first as Step) + 1)
-
 /** Ends a trace before its limits are asked. */
-const stop: Step = () => ({ outcome: {} })
+const stop = () => ({ outcome: {} })
 
-/** Finds the plan, and asks it where only the routes, and not what is given, cost nothing. */
-const planWith =
-  (given: Partial<Units>): Step =>
+/** Plans as the authorizer does, and asks the limits where only the routes, and not what is given, cost nothing. */
+const planOf =
+  (asked: Asked, given: Partial<Units>): NonNullable<OwnSteps['planCharges']> =>
   (trace, parts) => {
-    const found = planCharges(trace as Parameters<typeof planCharges>[0], parts)
-    if (found instanceof Promise || found.outcome?.reason !== 'uncounted' || !found.plan || !found.units) return found
+    const found = planCharges(trace, parts)
+    const { plan, outcome } = found
+    if (!plan || !found.units) return found
     const units = costing(found.units, given)
-    return found.plan.takes(units) ? { plan: found.plan, units } : found
+    if (outcome && (outcome.reason !== 'uncounted' || !plan.takes(units))) return found
+    return { ...narrowedTo(asked, plan, inputsOf(trace)), units }
   }
 
 /** Leaves out of the plan what counts by something that is not known of the request. */
-const narrowTo =
-  (asked: Asked, given: Partial<Units>): Step =>
-  (trace) => {
-    const known = trace as Identified & TraceWith<'plan' | 'units'>
-    const inputs = inputsOf(known)
-    const isAsked = ({ who, route }: PlanGroup) =>
-      asked.kind === 'part'
-        ? isCounted(asked, who, route, inputs)
-        : !who.some((dimension) => isUnknown(asked, dimension))
-    const { groups } = known.plan
-    const plan = new Plan(groups.filter(isAsked))
-    const unasked = asked.kind === 'part' ? [] : groups.filter((group) => !isAsked(group))
-    return {
-      plan,
-      units: costing(known.units, given),
-      unasked,
-      ...(plan.groups.length === 0 && { outcome: { reason: 'uncounted' } as const }),
-    }
-  }
+function narrowedTo(asked: Asked, { groups }: Plan, inputs: SubjectInputs) {
+  const isAsked = ({ who, route }: PlanGroup) =>
+    asked.kind === 'part' ? isCounted(asked, who, route, inputs) : !who.some((dimension) => isUnknown(asked, dimension))
+  const plan = new Plan(groups.filter(isAsked))
+  const unasked = asked.kind === 'part' ? [] : groups.filter((group) => !isAsked(group))
+  return { plan, unasked, ...(plan.groups.length === 0 && { outcome: { reason: 'uncounted' } as const }) }
+}
 
 /** What a request takes by what is given, and else by its routes. */
 export const costing = (ofRoutes: Units, { cost = ofRoutes.cost, costs }: Partial<Units>): Units => ({

@@ -19,10 +19,9 @@ export {
   checkAddress,
   inputsOf,
   matchRoutes,
-  passesUncounted,
+  type OwnSteps,
   planCharges,
-  STEPS,
-  type Step,
+  planPreflight,
   selectTier,
 } from '../../lambda/steps'
 export { EVENTS } from '../../lambda/telemetry/events'

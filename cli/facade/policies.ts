@@ -1,4 +1,4 @@
-/** The policy set as the authorizer understands it: tiers, routes, settings, costs, and for which APIs each of them is. */
+/** The policy set as the authorizer understands it: tiers, routes, settings, costs, and the APIs that each is for. */
 
 export { type Configuration, PolicySets } from '../../lambda/config-table/configuration'
 export { type ConfigItem, parsePolicyItem, partsOf, toPlaceholder } from '../../lambda/config-table/items/config-items'

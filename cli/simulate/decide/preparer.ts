@@ -9,12 +9,11 @@ import {
   matchRoutes,
   type Outcome,
   Plans,
-  passesUncounted,
   planCharges,
+  planPreflight,
   type Rules,
   type SourceList,
   selectTier,
-  type TraceWith,
 } from '../../facade/decisions'
 import { type Charge, toUnits, type Units } from '../../facade/limiter'
 import { type Configuration, type Costs, setFor } from '../../facade/policies'
@@ -121,7 +120,10 @@ export class Preparer {
     const atAddress = checkAddress({ ...start, request: { ...request, sourceIp: line.sender.ip } }, this.parts)
     if (atAddress.outcome) return done(atAddress.outcome.reason!)
     const found = { ...start, address: caller.address, access: atAddress.access, ip: caller.ip }
-    if (isPreflight(line)) return this.preflight(found, done)
+    if (isPreflight(line)) {
+      const planned = planPreflight(found, this.parts)
+      return done(typeof planned === 'string' ? planned : planned.charges)
+    }
     if (!rules) return done('malformed')
     const { client } = caller
     if (client && (client.disabled || now >= (client.expiresAt ?? Infinity))) return done('unauthorized')
@@ -154,20 +156,6 @@ export class Preparer {
       ...(plan.holding && { holding: { ...plan.holding, caller: inputs.caller ?? inputs.address } }),
       ...(isUnknown && { unknownCost: true }),
     }
-  }
-
-  /** As `decidePreflight` does. */
-  private preflight(
-    {
-      configuration,
-      access,
-      address,
-    }: Pick<TraceWith<'configuration' | 'address'>, 'configuration' | 'access' | 'address'>,
-    done: (charges: Prepared['charges']) => Prepared,
-  ): Prepared {
-    const reason = passesUncounted(configuration, access)
-    if (reason) return done(reason)
-    return done(this.plans.preflightPlan(configuration).chargesFor([`preflight:${address}`], { cost: 1 }))
   }
 }
 
