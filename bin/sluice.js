@@ -4,7 +4,7 @@
 const { existsSync } = require('node:fs')
 const { join } = require('node:path')
 
-const source = join(__dirname, '..', 'cli', 'main.ts')
+const source = join(__dirname, 'main.ts')
 const run = (main) => require(main).main(require('../package.json').version)
 
 if (existsSync(source)) {

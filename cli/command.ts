@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { newChangeId } from '../provisioning/audit-trail'
+import type { RunDev } from './dev-options'
 import { Connection, type TableOptions, withTableOptions } from './tables/connection'
 import { type LocalGateway, meantGateway } from './tables/local-gateway'
 import type { Io } from './terminal/io'
@@ -19,6 +20,8 @@ export class Session {
   constructor(
     readonly io: Io,
     readonly version: string,
+    /** The local gateway. @default none: only the whole program has it, for `sluice dev` */
+    readonly runDev?: RunDev,
   ) {
     this.print = new Printer(io)
   }

@@ -33,6 +33,24 @@ export interface DevOptions {
   readonly quiet?: boolean
 }
 
+/** What the local gateway sees of its process. */
+export interface DevIo {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Prints a line for whoever watches. */
+  line(text: string): void
+  /** Prints a problem, which may have several lines. */
+  note(text: string): void
+  /** The user wants it to end. */
+  readonly stop: AbortSignal
+}
+
+/**
+ * Runs the local gateway until it is stopped.
+ *
+ * @throws UserError or ConfigError for what the user can correct. Nothing runs any more then.
+ */
+export type RunDev = (options: DevOptions, io: DevIo) => Promise<void>
+
 /** The routes of a WebSocket API beside `$default`; the sample has one. */
 export const routeKeysOf = ({ handler, routes }: Pick<DevOptions, 'handler' | 'routes'>): readonly string[] =>
   routes ?? (handler === undefined ? ['ask'] : [])

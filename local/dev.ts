@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb'
-import { type DevOptions, enginePort } from '../cli/dev-options'
+import { type DevIo, type DevOptions, enginePort } from '../cli/dev-options'
 import { failureOf, UserError } from '../cli/exit'
 import { isLoopback } from '../cli/tables/local-engine'
 import { parseTiers } from '../cli/tiers/tiers-yaml'
@@ -31,17 +31,6 @@ import { keyHeader, welcome } from './welcome'
 
 /** Longer than the authorizer's timeout. */
 const FINISH_WITHIN_MS = 12_000
-
-/** What the gateway sees of its process. */
-interface DevIo {
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Prints a line for whoever watches. */
-  line(text: string): void
-  /** Prints a problem, which may have several lines. */
-  note(text: string): void
-  /** The user wants it to end. */
-  readonly stop: AbortSignal
-}
 
 /**
  * Starts engine, tables, authorizer instances and gateway, in this order; prints the ready line when a request would be

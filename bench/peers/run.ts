@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatMarkdown } from '../../lib/format-markdown'
 import { StartError } from '../../local/start-error'
-import { formatMarkdown } from '../../tools/format-markdown'
 import { startBenchEngine } from '../engine'
 import { machine } from '../machine'
 import { Proxies } from '../proxies'

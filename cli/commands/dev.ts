@@ -55,11 +55,9 @@ export const addDev: AddCommand = (group, session) => {
     .option('--access-log <file>', 'append a line for each request, for sluice simulate --log')
     .option('--quiet', 'print no line for each decision')
     .action(async (options: Options) => {
-      const { print, io } = session
-      // Loaded only here: the other commands start without it.
-      const { runDev } = require('../../local/dev') as typeof import('../../local/dev')
+      const { print, io, runDev } = session
       await io.interrupts.during((stop) =>
-        runDev(
+        runDev!(
           {
             ...options,
             port: options.port ?? portOf(usualPort(io.env)),

@@ -4,7 +4,7 @@ import { PRODUCTS } from '../../bench/peers/contenders'
 import { EXPERIMENTS, mostWithin } from '../../bench/peers/experiments'
 import { parsePeersOptions } from '../../bench/peers/options'
 import { headOf, howText, markdownTable, replaceGenerated, speedRows } from '../../bench/peers/table'
-import { formatMarkdown } from '../../tools/format-markdown'
+import { formatMarkdown } from '../../lib/format-markdown'
 
 const PAGE = readFileSync(join(__dirname, '..', '..', 'docs', 'comparison.md'), 'utf8')
 

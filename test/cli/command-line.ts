@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
-import { run } from '../../cli/main'
+import { run } from '../../bin/main'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { Interrupts, type Io } from '../../cli/terminal/io'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'

@@ -9,7 +9,7 @@ import { reference } from '../../cli/reference'
 import { completionScript, SHELLS } from '../../cli/terminal/completion'
 import { Interrupts } from '../../cli/terminal/io'
 import { duration, Printer } from '../../cli/terminal/output'
-import { formatMarkdown } from '../../tools/format-markdown'
+import { formatMarkdown } from '../../lib/format-markdown'
 import { deploy, sluice, TIERS } from './command-line'
 
 const nowhere = { write: () => true }

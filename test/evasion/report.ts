@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatMarkdown } from '../../tools/format-markdown'
+import { formatMarkdown } from '../../lib/format-markdown'
 import { type Attack, TOPICS } from './attack'
 import { ATTACKS, LEFT } from './attacks'
 import { ELSEWHERE, type Elsewhere } from './elsewhere'

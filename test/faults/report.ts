@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatMarkdown } from '../../tools/format-markdown'
+import { formatMarkdown } from '../../lib/format-markdown'
 import type { Matrix } from './matrix'
 
 const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatMarkdown } from '../../tools/format-markdown'
+import { formatMarkdown } from '../../lib/format-markdown'
 import { measuredText, withMeasured } from '../../tools/lab/document'
 
 describe('docs/choosing-an-algorithm.md', () => {

@@ -11,7 +11,7 @@ export function buildCommand(outdir: string): void {
   const { metafile } = buildSync({
     ...functionBundleOptions,
     entryPoints: {
-      main: join(ROOT, 'cli', 'main.ts'),
+      main: join(ROOT, 'bin', 'main.ts'),
       'authorizer-worker': join(ROOT, 'local', 'gateway', 'authorizer-worker.ts'),
     },
     outdir,

@@ -1,8 +1,9 @@
 import { CommanderError } from 'commander'
-import { Session } from './command'
-import { EXIT, failureOf, linesOf } from './exit'
-import { buildProgram } from './program'
-import { type Io, processIo } from './terminal/io'
+import { Session } from '../cli/command'
+import type { RunDev } from '../cli/dev-options'
+import { EXIT, failureOf, linesOf } from '../cli/exit'
+import { buildProgram } from '../cli/program'
+import { type Io, processIo } from '../cli/terminal/io'
 
 /**
  * Runs one command line.
@@ -13,7 +14,7 @@ import { type Io, processIo } from './terminal/io'
  * left to do.
  */
 export async function run(args: readonly string[], io: Io, version = ''): Promise<number> {
-  const session = new Session(io, version)
+  const session = new Session(io, version, runDev)
   try {
     await buildProgram(session)
       .parseAsync(args, { from: 'user' })
@@ -29,7 +30,10 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
   }
 }
 
-/** The process: what `bin/sluice.js` starts. */
+/** The local gateway is loaded only by `sluice dev`: the other commands start without it. */
+const runDev: RunDev = (options, io) => (require('../local/dev') as typeof import('../local/dev')).runDev(options, io)
+
+/** The process: what `sluice.js` starts. */
 export async function main(version: string): Promise<void> {
   // The SDK's advice is for services, not for users of a command.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
