@@ -11,7 +11,7 @@ module.exports = {
   testMatch: ['<rootDir>/test/limiter/**/*.test.ts', '<rootDir>/test/model/replays.test.ts'],
   testPathIgnorePatterns: [
     '/node_modules/',
-    '/limiter/(budget|faults|lost-answers|overage|tireless|write-ids)\\.test\\.ts$',
+    '/limiter/(budget|faults|imports|lost-answers|overage|tireless|write-ids)\\.test\\.ts$',
   ],
   setupFiles: ['<rootDir>/test/mutation/setup.js'],
   setupFilesAfterEnv: ['<rootDir>/test/mutation/retry.js'],
