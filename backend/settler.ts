@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from '../limiter/clock'
+import { SubjectItems } from '../limiter/items'
 import type { UsedUnits } from '../limiter/options'
-import { parseReservation } from '../limiter/reservation-token'
-import type { Reserved } from '../limiter/reservations'
-import { type SettlingLimiter, settle } from '../limiter/reserving'
+import { actualOf, entriesOf } from '../limiter/reservations/meter'
+import type { Reserved } from '../limiter/reservations/reserved'
+import { type SettlingLimiter, settle } from '../limiter/reservations/reserving'
+import { parseReservation } from '../limiter/reservations/token'
 import { DirectCalls } from '../limiter/stores/direct-calls'
 import { ItemStore } from '../limiter/stores/item-store'
 import type { StateStore } from '../limiter/stores/store'
-import { SubjectItems } from '../limiter/items'
-import { actualOf, entriesOf } from '../limiter/used-units'
 import type { SettlingTable } from './environment'
 
 /** Time for one settlement in the background, in milliseconds: a connection may have to be made. */

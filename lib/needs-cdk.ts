@@ -1,4 +1,4 @@
-import { isMissing, missingPackage } from '../limiter/missing-package'
+import { isMissing, missingPackage } from '../limiter/errors'
 
 /** The CDK is installed by those who have an app of it: whoever wants the limiter alone is told where that is. */
 for (const name of ['aws-cdk-lib', 'constructs']) {

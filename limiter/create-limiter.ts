@@ -1,10 +1,8 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
 import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
-import { LibraryReservations } from './library-reservations'
 import type { Limiter, LimiterOptions, SubjectCharge } from './limiter'
-import type { ReserveOptions, TakeOptions } from './options'
-import { FAILURE_MODES } from './options'
+import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
@@ -12,8 +10,9 @@ import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
+import { LibraryReservations } from './reservations/reserving'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
-import { checkWaitOptions, WaitQueues } from './wait-for'
+import { checkWaitOptions, WaitQueues } from './waiting/wait-for'
 
 const positiveMs = {
   schema: v.pipe(v.number(), v.minValue(1), v.maxValue(600_000)),

@@ -1,16 +1,17 @@
-import { isCharged, type Step, type Verdicts } from './algorithms/algorithm'
+import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { purge } from './item-maintenance'
-import { type Plan, READ, type SubjectItems, writing } from './items'
-import { type Batch, NO_UNITS, sumOf, type Units } from './request'
+import type { SubjectItems } from './items'
+import { type Plan, READ, writing } from './plan'
+import { type Batch, sumOf, type Units } from './request'
 import {
   allStepsAllow,
+  answersFrom,
   charged,
   chargeWrites,
   deniedByRunning,
   type States,
-  statesAfter,
   statesOf,
   stepAll,
   thatFit,
@@ -245,35 +246,3 @@ export const answersAfter = (
   asKnown && admitted.length === 1
     ? [verdicts]
     : answersFrom(item, kind === 'applied', admitted, policies, now, verdicts)
-
-/**
- * The answers to requests that share a write, one after another, from the item that it found.
- *
- * A policy that let them pass uncharged did so by what was known before the write, whatever the item says of it.
- *
- * @param isBefore whether the item is as it was before the write; one that has the write in it tells how the policies
- * stand, and each request's units are in it already.
- * @param planned what the policies said before the write; the same for all the requests that share it.
- */
-export function answersFrom(
-  item: Item,
-  isBefore: boolean,
-  admitted: readonly Units[],
-  policies: readonly CompiledPolicy[],
-  now: EpochMs,
-  planned?: Verdicts,
-): Verdicts[] {
-  let truth: States = statesOf({ item }, policies)
-  return admitted.map((request) => {
-    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now).map((step, i): Step => {
-      const said = planned?.[i]
-      if (!said || isCharged(said)) return step
-      const { verdict } = policies[i]!.counter.step(truth[i], 0, now)
-      return { verdict: { ...verdict, exceeded: said.exceeded! } }
-    })
-    truth = statesAfter(truth, steps)
-    return steps.map(({ verdict }) =>
-      charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),
-    )
-  })
-}

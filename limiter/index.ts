@@ -23,14 +23,14 @@ export {
   StoreUnavailableError,
   SubjectError,
 } from './errors'
-export type { LimiterEvent, OnEvent } from './events'
 export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
-export type { Meter, MeterOptions } from './meter'
 export type {
   AcquiredDecision,
   AcquireOptions,
   AsyncDispose,
   FailureMode,
+  LimiterEvent,
+  OnEvent,
   ReservedDecision,
   ReserveOptions,
   Slot,
@@ -48,6 +48,7 @@ export type {
   WrittenPolicy,
 } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
+export type { Meter, MeterOptions } from './reservations/meter'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'
 export { createStateTable } from './stores/state-table'

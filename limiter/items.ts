@@ -2,50 +2,30 @@ import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
-import { expiryFor } from './expiry'
-import { FleetClock } from './fleet-clock'
+import { type Answer, type Call, expiryFor, type Plan, writing } from './plan'
+import { FleetClock } from './steps'
 import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { itemAfter } from './stores/memory-store'
 import {
-  type DeleteOutcome,
   type Item,
   type ItemWrite,
   type PolicyWrite,
   REFUND_MARK,
-  type SeenMarks,
   type WriteId,
   type WriteOutcome,
 } from './stores/store'
 import { Subjects } from './subject'
 import { isRecent, type View } from './view'
 
+/** No id of a write. */
+const NEVER = -1
+
 /** How long no write is sent to an item that was the reason why one failed. */
 const ITEM_PAUSE_MS = 1000
 
 /** Others would have to change the item between our call and our write this often in a row. */
 const MAX_CALLS = 100
-
-/**
- * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.
- * `tries`: how often the call may be made. @default 3
- */
-export type Call =
-  | { readonly kind: 'read' }
-  | { readonly kind: 'write'; readonly write: ItemWrite; readonly tries?: number }
-  | { readonly kind: 'delete'; readonly whileMarks: SeenMarks }
-
-/** What a call came to, with the item as it was just before it; what a plan learns next time is the item after it. */
-export type Answer = Tried<{
-  readonly kind: 'read' | WriteOutcome['kind'] | DeleteOutcome['kind']
-  readonly item: Item
-}>
-
-/**
- * What is done to one subject: a generator that yields each call, is resumed with its answer, and returns what came of
- * it. It has no I/O of its own, so it runs on a store and, in simulations, in memory.
- */
-export type Plan<T> = Generator<Call, T, Answer>
 
 export interface SubjectItemsOptions extends StoreCallsOptions {
   /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
@@ -157,6 +137,12 @@ export class SubjectItems {
     })
   }
 
+  /** What is stored, for who may write and not read: a write that is refused brings the item back. */
+  *readByWrite(): Plan<Item> {
+    const write = { parts: [], id: this.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: this.now() }
+    return (yield writing(write)).item
+  }
+
   private failureOf(key: string): StoreUnavailableError | undefined {
     const failed = this.subjects.get(key)?.failed
     if (!failed) return undefined
@@ -169,16 +155,4 @@ export class SubjectItems {
     record.failed = { error, until: this.now() + ITEM_PAUSE_MS }
     await this.read(key, deadline).catch(() => delete record.view)
   }
-}
-
-export const READ: Call = { kind: 'read' }
-export const writing = (write: ItemWrite): Call => ({ kind: 'write', write })
-
-/** No id of a write. */
-const NEVER = -1
-
-/** What is stored, for who may write and not read: a write that is refused brings the item back. */
-export function* readByWrite(items: SubjectItems): Plan<Item> {
-  const write = { parts: [], id: items.nextId(), whileMarks: { [REFUND_MARK]: NEVER }, at: items.now() }
-  return (yield writing(write)).item
 }

@@ -1,5 +1,4 @@
 import type { Decision } from './decision'
-import type { Meter, MeterOptions } from './meter'
 import type {
   AcquireOptions,
   RateLimiterOptions,
@@ -11,6 +10,7 @@ import type {
   UsedUnits,
 } from './options'
 import type { AnyPolicyInput } from './policies/policy'
+import type { Meter, MeterOptions } from './reservations/meter'
 
 /** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {

@@ -1,17 +1,14 @@
 import { type EpochMs, systemClock } from './clock'
 import { withoutInternal } from './compiled-policy'
+import type { Fallback } from './consistency/fallback'
 import { Strategies } from './consistency/strategies'
-import type { Part } from './consistency/strategy'
+import { allowedByAll, giveBack, oneByOne, type Part, peek, take, taken, uncharged } from './consistency/strategy'
 import { Deadline, waitAtMost } from './deadline'
-import type { Decision } from './decision'
-import { compose } from './decision'
+import { compose, type Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
-import type { Fallback } from './fallback'
 import type { SubjectItems } from './items'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
-import { allowedByAll, giveBack, oneByOne, peek, take, taken, uncharged } from './parts'
-import type { Charge, ChargeTime } from './request'
-import { checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
+import { type Charge, type ChargeTime, checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
 import { TakeLoop } from './take-loop'
 import type { SubjectVerdicts } from './view'
@@ -157,7 +154,7 @@ export class RateLimiter {
   }
 
   private async loadFallback(): Promise<Fallback> {
-    const { Fallback } = await import('./fallback.ts')
+    const { Fallback } = await import('./consistency/fallback.ts')
     this.fallback ??= new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject))
     return this.fallback
   }

@@ -3,7 +3,7 @@ import { apply, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { NO_UNITS, type Units, unitsOf } from './request'
-import type { PolicyWrite } from './stores/store'
+import type { Item, PolicyWrite } from './stores/store'
 import type { View } from './view'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
@@ -105,4 +105,85 @@ export function chargeWrites(
     return { prefix, write: (counter.canMerge(step, guessed) && guessed.write) || step.write }
   })
   return (writes.every(({ write }) => write) ? writes : writes.filter(({ write }) => write)) as PolicyWrite[]
+}
+
+/** A clock that is further ahead than this says nothing of the others. */
+const MOST_AHEAD_MS = 5000
+/** How long the largest lead that was found counts; clocks drift, and instances come and go. */
+const REMEMBERED_MS = 60_000
+/** A view as young as this is not read again because of clocks. */
+const YOUNG_MS = 20
+
+/**
+ * How far the clocks of other instances are ahead of ours, as far as the windows that they began show it.
+ *
+ * It admits nothing. It says when a cached denial is worth another read, since those whose clocks are ahead may be past
+ * its window before we are.
+ */
+export class FleetClock {
+  private aheadMs = 0
+  private foundAt: EpochMs = 0
+
+  /**
+   * Learns from what was seen, whatever became of the request: how far ahead its newest window lay is most exact just
+   * after that began.
+   */
+  observe({ item, seenAt }: View, policies: readonly CompiledPolicy[]): number {
+    let reachedAt = seenAt
+    for (const policy of policies)
+      reachedAt = Math.max(reachedAt, policy.counter.reachedAt(fieldsOf(item, policy), seenAt) ?? 0)
+    const aheadMs = reachedAt - seenAt
+    if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MOST_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
+    return aheadMs
+  }
+
+  /** Whether one of several requests that a view denies by our clock may pass by theirs. */
+  mayAdmit(view: View, policies: readonly CompiledPolicy[], requests: readonly Units[], now: EpochMs): boolean {
+    const aheadMs = this.leadOver(view, policies, now)
+    if (aheadMs === 0) return false
+    const states = statesOf(view, policies)
+    return requests.some((request) => allStepsAllow(stepAll(states, policies, request, now + aheadMs)))
+  }
+
+  /** How far ahead of ours a clock may be by which another instance would decide; 0 where the view is too young. */
+  leadOver(view: View, policies: readonly CompiledPolicy[], now: EpochMs): number {
+    const aheadMs = Math.max(this.aheadAt(now), this.observe(view, policies))
+    return Math.abs(now - view.seenAt) < YOUNG_MS ? 0 : aheadMs
+  }
+
+  private aheadAt(now: EpochMs): number {
+    return Math.abs(now - this.foundAt) < REMEMBERED_MS ? this.aheadMs : 0
+  }
+}
+
+/**
+ * The answers to requests that share a write, one after another, from the item that it found.
+ *
+ * A policy that let them pass uncharged did so by what was known before the write, whatever the item says of it.
+ *
+ * @param isBefore whether the item is as it was before the write; one that has the write in it tells how the policies
+ * stand, and each request's units are in it already.
+ * @param planned what the policies said before the write; the same for all the requests that share it.
+ */
+export function answersFrom(
+  item: Item,
+  isBefore: boolean,
+  admitted: readonly Units[],
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+  planned?: Verdicts,
+): Verdicts[] {
+  let truth: States = statesOf({ item }, policies)
+  return admitted.map((request) => {
+    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now).map((step, i): Step => {
+      const said = planned?.[i]
+      if (!said || isCharged(said)) return step
+      const { verdict } = policies[i]!.counter.step(truth[i], 0, now)
+      return { verdict: { ...verdict, exceeded: said.exceeded! } }
+    })
+    truth = statesAfter(truth, steps)
+    return steps.map(({ verdict }) =>
+      charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),
+    )
+  })
 }

@@ -2,7 +2,7 @@ import { CircuitBreaker } from './circuit-breaker'
 import { type Clock, type EpochMs, ServerTime, systemClock, toEpochMs } from './clock'
 import { Deadline } from './deadline'
 import { IN_DOUBT_FAILURES, type StoreFailure, StoreUnavailableError } from './errors'
-import type { OnEvent } from './events'
+import type { OnEvent } from './options'
 import {
   type CallOptions,
   type DeleteOutcome,

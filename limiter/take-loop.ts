@@ -1,9 +1,10 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
+import { type LateCharges, lateWrite } from './consistency/counts'
 import { decide } from './decide'
-import { type Plan, SubjectItems, type SubjectItemsOptions, writing } from './items'
-import { type LateCharges, lateWrite } from './late-charges'
+import { SubjectItems, type SubjectItemsOptions } from './items'
+import { type Plan, writing } from './plan'
 import type { Batch, Charge, ChargeTime, Subject } from './request'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { isPassed, type PolicyWrite } from './stores/store'
@@ -77,7 +78,7 @@ export class TakeLoop {
   }
 
   async refund(charge: Charge, charged: ChargeTime): Promise<void> {
-    const { refund } = await import('./refunds.ts')
+    const { refund } = await import('./give-back.ts')
     return this.items.run(charge.key, refund(this.items, charge, charged))
   }
 
@@ -87,7 +88,7 @@ export class TakeLoop {
    * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
    */
   async reset(key: string): Promise<void> {
-    const { reset } = await import('./resets.ts')
+    const { reset } = await import('./give-back.ts')
     const { subjects } = this.items
     // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
     // arrives after.

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { Decision } from '../../limiter/decision'
-import type { LimiterEvent, OnEvent } from '../../limiter/events'
+import type { LimiterEvent, OnEvent } from '../../limiter/options'
 import type { LogEvent } from './events'
 import { jsonLog, type Log, type LogOptions } from './log'
 import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'

@@ -1,4 +1,4 @@
-import { isMissing } from '../missing-package'
+import { isMissing } from '../errors'
 
 /** As the SDK's providers give them. */
 export interface AwsCredentials {

@@ -2,7 +2,7 @@ import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { SignatureV4 } from '@smithy/signature-v4'
-import type { CallOptions } from '../call-options'
+import type { CallOptions } from '../deadline'
 import { type AwsCredentials, type CredentialProvider, Credentials } from './credentials'
 import { type EndpointOptions, endpointOf } from './endpoint'
 

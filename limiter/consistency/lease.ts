@@ -1,7 +1,7 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, idOf } from '../compiled-policy'
-import type { Pauses } from './lease-pauses'
+import type { CompiledPolicy } from '../compiled-policy'
+import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
 
 /** Units that are charged already, and how the policies stood just after. */
@@ -28,20 +28,6 @@ export interface LeaseState extends Pauses {
   forgotten?: boolean
 }
 
-const terms = new WeakMap<readonly CompiledPolicy[], string>()
-
-/**
- * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
- * observes waits for nothing that others wait for.
- */
-export function termsOf(policies: readonly CompiledPolicy[]): string {
-  const found =
-    terms.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  terms.set(policies, found)
-  return found
-}
-
 /** A clock that was set back makes no lease last longer. */
 export const isSpendable = (lease: Lease | undefined, now: EpochMs): lease is Lease =>
   lease !== undefined && now >= lease.takenAt && now < lease.expiresAt
@@ -54,3 +40,36 @@ export const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): 
     remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units,
     resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
   }))
+
+/** When an instance asks again for units of a subject. */
+export interface Pauses {
+  /** Units trickle back to the limit, and are asked for again then. */
+  pausedUntil?: EpochMs
+  /** Why nothing can be taken until then: the item gets more writes than the store takes. */
+  throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
+}
+
+/** No pause is longer, in milliseconds: a later end was set before the clock was. */
+const LONGEST_PAUSE_MS = 2000
+
+/**
+ * Between two tries of an item that is throttled, on the average, in milliseconds: a try for each request would keep it
+ * throttled.
+ */
+const RETRY_MS = 50
+
+/** How long no units have trickled back yet, in milliseconds; 0 where they can be asked for. */
+export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): number {
+  const waitMs = pausedUntil - now
+  return waitMs > 0 && waitMs <= LONGEST_PAUSE_MS ? waitMs : 0
+}
+
+/** The item was throttled: nothing is asked of it for about `RETRY_MS`. */
+export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now: EpochMs): void {
+  pauses.throttled = { error, until: now + RETRY_MS * (0.5 + Math.random()) }
+}
+
+/** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */
+export function throwIfThrottled({ throttled }: Pauses, now: EpochMs): void {
+  if (throttled && now < throttled.until && throttled.until - now <= 2 * RETRY_MS) throw throttled.error
+}

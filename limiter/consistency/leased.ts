@@ -1,15 +1,22 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import type { CompiledPolicy } from '../compiled-policy'
+import { type CompiledPolicy, termsOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
-import type { OnEvent } from '../events'
+import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import type { TakeLoop } from '../take-loop'
 import { estimateCapacity, remainingOf } from './capacity'
-import { isSpendable, type Lease, type LeaseState, termsOf, withMore } from './lease'
-import { pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
+import {
+  isSpendable,
+  type Lease,
+  type LeaseState,
+  pauseLeftMs,
+  pauseThrottled,
+  throwIfThrottled,
+  withMore,
+} from './lease'
 import { LeaseSize, unitsAtTry } from './lease-size'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'

@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import { StoreUnavailableError } from '../errors'
-import type { OnEvent } from '../events'
+import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { TakeLoop } from '../take-loop'
 import type { SubjectVerdicts } from '../view'

@@ -1,4 +1,4 @@
-import { isMissing, missingPackage } from '../missing-package'
+import { isMissing, missingPackage } from '../errors'
 
 const SDK = '@aws-sdk/client-dynamodb'
 

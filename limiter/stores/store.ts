@@ -1,6 +1,6 @@
 import type { ConditionalWrite, Fields } from '../algorithms/conditional-write'
-import type { CallOptions } from '../call-options'
 import type { EpochMs } from '../clock'
+import type { CallOptions } from '../deadline'
 
 export type { CallOptions }
 

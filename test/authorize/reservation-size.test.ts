@@ -5,7 +5,7 @@ import { MOST_UNITS } from '../../limiter/algorithms/algorithm'
 import { compile } from '../../limiter/compiled-policy'
 import { MOST_POLICIES } from '../../limiter/policies/parse-policies'
 import { LONGEST_HOLD_MS } from '../../limiter/policies/quota'
-import { Reservation } from '../../limiter/reservation'
+import { Reservation } from '../../limiter/reservations/reservation'
 import { policy } from '../policies/issues'
 
 const LONG = { action: 'observe', settle: '24h', limit: 999_999_999_999_999 }

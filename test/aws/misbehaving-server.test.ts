@@ -1,6 +1,6 @@
 import { createLimiter, DynamoDbStore } from '../../limiter'
 import { SignedCalls } from '../../limiter/aws/signed-calls'
-import type { EndSignal } from '../../limiter/call-options'
+import type { EndSignal } from '../../limiter/deadline'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 import { inTime } from '../in-time'

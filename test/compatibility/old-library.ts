@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import type { ActualUnits } from '../../limiter/corrections'
 import type { RateLimiter } from '../../limiter/rate-limiter'
-import type { reserve } from '../../limiter/reserving'
+import type { ActualUnits } from '../../limiter/reservations/corrections'
+import type { reserve } from '../../limiter/reservations/reserving'
 import type { StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/simulation'
 

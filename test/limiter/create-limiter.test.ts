@@ -1,6 +1,6 @@
 import { createLimiter, type LimiterOptions, MemoryStore } from '../../limiter'
 import { ConfigError } from '../../limiter/errors'
-import type { LimiterEvent } from '../../limiter/events'
+import type { LimiterEvent } from '../../limiter/options'
 import { subjectKey } from '../../limiter/subject-key'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 import { compiled } from './policies'

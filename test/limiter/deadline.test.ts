@@ -1,4 +1,4 @@
-import type { EndSignal } from '../../limiter/call-options'
+import type { EndSignal } from '../../limiter/deadline'
 import { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
 

@@ -1,4 +1,4 @@
-import { EvictedCounts } from '../../limiter/evicted-counts'
+import { EvictedCounts } from '../../limiter/consistency/evicted-counts'
 
 afterEach(() => jest.restoreAllMocks())
 

@@ -1,5 +1,5 @@
 import { compile } from '../../limiter/compiled-policy'
-import { expiryFor } from '../../limiter/expiry'
+import { expiryFor } from '../../limiter/plan'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDbStore, type LimiterOptions, type PolicyInput, StoreUnavailableError } from '../../limiter'
-import type { EndSignal } from '../../limiter/call-options'
+import type { EndSignal } from '../../limiter/deadline'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { inTime } from '../in-time'
 import { openEngine, TABLE } from '../stores'

@@ -1,4 +1,4 @@
-import { FleetClock } from '../../limiter/fleet-clock'
+import { FleetClock } from '../../limiter/steps'
 import type { View } from '../../limiter/view'
 import { MIDNIGHT } from './limiters'
 import { compiled, viewOf } from './policies'

@@ -1,5 +1,5 @@
 import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../limiter'
-import type { LimiterEvent } from '../../limiter/events'
+import type { LimiterEvent } from '../../limiter/options'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, MIDNIGHT } from './limiters'
 

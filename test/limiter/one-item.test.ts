@@ -1,6 +1,6 @@
 import type { Decision } from '../../limiter/decision'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { LimiterEvent } from '../../limiter/events'
+import type { LimiterEvent } from '../../limiter/options'
 import type { ItemWrite } from '../../limiter/stores/store'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 

@@ -1,6 +1,6 @@
+import type { LateCharges } from '../../limiter/consistency/counts'
+import { PendingCharges } from '../../limiter/consistency/counts'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { LateCharges } from '../../limiter/late-charges'
-import { PendingCharges } from '../../limiter/pending-charges'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 

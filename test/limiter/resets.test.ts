@@ -1,6 +1,6 @@
 import { createLimiter, MemoryStore, type PolicyInput, type StateStore } from '../../limiter'
-import { RESERVATIONS } from '../../limiter/reservations'
-import { reset } from '../../limiter/resets'
+import { reset } from '../../limiter/give-back'
+import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { type ItemWrite, REFUND_MARK } from '../../limiter/stores/store'

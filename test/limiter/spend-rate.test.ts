@@ -1,4 +1,4 @@
-import { SpendRate } from '../../limiter/consistency/spend-rate'
+import { SpendRate } from '../../limiter/consistency/lease-size'
 
 const T0 = 1_763_683_200_000
 

@@ -1,6 +1,6 @@
 import { systemClock } from '../../limiter/clock'
 import { type StoreFailure, StoreUnavailableError } from '../../limiter/errors'
-import type { LimiterEvent } from '../../limiter/events'
+import type { LimiterEvent } from '../../limiter/options'
 import { StoreCalls } from '../../limiter/store-calls'
 import { type CallOptions, type Item, type ItemWrite, MARKS, NO_ITEM } from '../../limiter/stores/store'
 import { MIDNIGHT } from './limiters'

@@ -1,7 +1,7 @@
 import { isCharged } from '../../limiter/algorithms/algorithm'
+import { PendingCharges } from '../../limiter/consistency/counts'
 import type { LeaseState } from '../../limiter/consistency/lease'
 import { LeaseSize } from '../../limiter/consistency/lease-size'
-import { PendingCharges } from '../../limiter/pending-charges'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { type SubjectRecord, Subjects } from '../../limiter/subject'
 import { othersWrote } from '../../limiter/view'

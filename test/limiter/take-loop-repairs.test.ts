@@ -1,4 +1,4 @@
-import type { LateCharges } from '../../limiter/late-charges'
+import type { LateCharges } from '../../limiter/consistency/counts'
 import { StoreCalls } from '../../limiter/store-calls'
 import { CONTENTION, day, failed, fixed, frozenDeadline, minute, pace, reasonOf, T, world } from './two-processes'
 

@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { LimiterEvent } from '../../limiter/events'
+import type { LimiterEvent } from '../../limiter/options'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, StateStore } from '../../limiter/stores/store'
 import { TakeLoop, type TakeLoopOptions } from '../../limiter/take-loop'

@@ -1,11 +1,10 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Decision } from '../../limiter/decision'
-import { LibraryReservations } from '../../limiter/library-reservations'
-import type { Meter } from '../../limiter/meter'
 import type { Slot, UsedUnits } from '../../limiter/options'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
-import { parseReservation } from '../../limiter/reservation-token'
-import { reserve, settle } from '../../limiter/reserving'
+import type { Meter } from '../../limiter/reservations/meter'
+import { LibraryReservations, reserve, settle } from '../../limiter/reservations/reserving'
+import { parseReservation } from '../../limiter/reservations/token'
 
 /** What an allowed request holds. */
 export interface Held {

@@ -1,6 +1,6 @@
 import { CLOCKS_DIFFER_MS, LONGEST_KEPT_MS } from '../../limiter/algorithms/holds'
 import type { ConcurrencyInput } from '../../limiter/policies/policy'
-import { RESERVATIONS } from '../../limiter/reservations'
+import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import { idOf } from './holding'
 import type { Breach, Law } from './laws'
 import { durationMs } from './quotas'

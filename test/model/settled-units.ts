@@ -1,5 +1,5 @@
 import type { PolicyInput } from '../../limiter'
-import { RESERVATIONS } from '../../limiter/reservations'
+import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import { REFUND_MARK } from '../../limiter/stores/store'
 import { idOf } from './holding'
 import type { Breach } from './laws'

@@ -1,12 +1,10 @@
-import { isCharged } from './algorithms/algorithm'
-import type { CompiledPolicy } from './compiled-policy'
-import type { Decision } from './decision'
-import { standingOf } from './decision'
-import { takenFrom, type Units } from './request'
-import { type ChargeProofs, proofsOf } from './reservation-proofs'
-import { nameOf, textOf, toToken, type WrittenSubject, writtenEntry } from './reservation-token'
-import { OBSERVED, RESERVATIONS, SHARED } from './reservations'
-import { ALL_MARKS, type Item, REFUND_MARK } from './stores/store'
+import { isCharged } from '../algorithms/algorithm'
+import type { CompiledPolicy } from '../compiled-policy'
+import { type Decision, standingOf } from '../decision'
+import { takenFrom, type Units } from '../request'
+import { ALL_MARKS, type Item, REFUND_MARK } from '../stores/store'
+import { OBSERVED, RESERVATIONS, SHARED } from './reserved'
+import { type ChargeProofs, nameOf, proofsOf, textOf, toToken, type WrittenSubject, writtenEntry } from './token'
 
 /** Units that one request takes from one subject. */
 export interface ReservedCharge extends Units {

@@ -1,10 +1,10 @@
-import { bind, type Counter } from './algorithms/counter'
-import { holds, LONGEST_KEPT_MS } from './algorithms/holds'
-import { nonBlocking } from './algorithms/non-blocking'
-import type { EpochMs } from './clock'
-import { type CompiledPolicy, compile, fieldsOf } from './compiled-policy'
-import { LONGEST_HOLD_MS, MOST_SLOTS } from './policies/quota'
-import type { Item } from './stores/store'
+import { bind, type Counter } from '../algorithms/counter'
+import { holds, LONGEST_KEPT_MS } from '../algorithms/holds'
+import { nonBlocking } from '../algorithms/non-blocking'
+import type { EpochMs } from '../clock'
+import { type CompiledPolicy, compile, fieldsOf } from '../compiled-policy'
+import { LONGEST_HOLD_MS, MOST_SLOTS } from '../policies/quota'
+import type { Item } from '../stores/store'
 
 /** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
 const QUOTA = { limit: MOST_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: LONGEST_HOLD_MS }

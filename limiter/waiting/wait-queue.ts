@@ -1,48 +1,15 @@
-import { Alarm, onAbort } from './deadline'
-import type { Decision } from './decision'
-import { tooLate } from './decision'
-import { Pace } from './pace'
-import type { RateLimiter } from './rate-limiter'
-import type { Charge } from './request'
-import { inTurns } from './turns'
+import { Alarm, onAbort } from '../deadline'
+import { type Decision, tooLate } from '../decision'
+import type { RateLimiter } from '../rate-limiter'
+import type { Charge } from '../request'
+import { inTurns, Pace } from './pace'
+import type { Admission, Patience, Waiter } from './waiter'
 
 /** Requests of the same cost that ask together, and share writes. */
 const MAX_AT_ONCE = 100
 
 /** How often a request that waits looks whether the store is back, in milliseconds. */
 const DEGRADED_RETRY_MS = 500
-
-interface Waiter {
-  readonly charge: Charge
-  /** What it takes, to compare. */
-  readonly costs: string
-  /** Until when it waits, by `performance.now`. */
-  readonly dueAt: number
-  /** Its time is up: the next denial that holds it up is its answer. */
-  isDue: boolean
-  /** Its turn, which is still to come: by `performance.now`, and what was charged for it. */
-  turn?: Turn | undefined
-  readonly resolve: (decision: Decision, charge?: Charge) => void
-  readonly reject: (reason: unknown) => void
-}
-
-/** A decision, and the charge that it allowed: what `giveBack` wants. */
-export interface Admission {
-  readonly decision: Decision
-  readonly charge: Charge
-}
-
-/** By `performance.now`. */
-interface Turn extends Admission {
-  readonly at: number
-}
-
-/** How long a request waits, and what ends that. */
-export interface Patience {
-  /** By `performance.now`. */
-  readonly dueAt: number
-  readonly signal: AbortSignal | undefined
-}
 
 /**
  * The requests of one subject that wait, first come, first served.

@@ -1,4 +1,4 @@
-import type { EpochMs } from './clock'
+import type { EpochMs } from '../clock'
 
 const SLOTS = 16_384
 

@@ -1,10 +1,11 @@
-import { apply, type ConditionalWrite, type Fields } from './algorithms/conditional-write'
-import { CLOCKS_DIFFER_MS, endHolds } from './algorithms/holds'
-import type { EpochMs } from './clock'
-import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { expiryFor } from './expiry'
-import { RESERVATIONS, type Reserved, type ReservedUnits } from './reservations'
-import type { Item, PolicyWrite } from './stores/store'
+import { apply, type ConditionalWrite, type Fields, numberOf } from '../algorithms/conditional-write'
+import { CLOCKS_DIFFER_MS, endHolds, LONGEST_KEPT_MS } from '../algorithms/holds'
+import type { EpochMs } from '../clock'
+import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
+import { expiryFor } from '../plan'
+import { inWrites } from '../stores/expression-budget'
+import type { Item, PolicyWrite } from '../stores/store'
+import { RESERVATIONS, type Reserved, type ReservedUnits } from './reserved'
 
 /** What units of a policy came to in the end; `undefined` where that is not said, and they stay as reserved. */
 export type ActualUnits = (entry: ReservedUnits) => number | undefined
@@ -110,4 +111,30 @@ export function guessOf(reserved: Reserved, chargedAt: EpochMs | undefined): Ite
     marks: mark ? { [mark[0]]: mark[1] } : {},
     expiresAtSeconds: expiryFor(policiesOf(reserved), undefined, chargedAt) ?? 0,
   }
+}
+
+/** What finds no room in one write stays charged: holds and debts come first, and always find it. */
+export const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0] ?? []
+
+/** Whether any of what is held counts yet. What was purged meanwhile and what was not are the same. */
+export const isOpenIn = (item: Item, { id, holders }: Reserved, now: EpochMs): boolean =>
+  holders.some((policy) => {
+    const until = numberOf(fieldsOf(item, policy), id)
+    return until + (policy === RESERVATIONS ? LONGEST_KEPT_MS : 0) + CLOCKS_DIFFER_MS > now
+  })
+
+/** The writes that charge what is owed, and in time give back what was not used. */
+export function correctionsIn(
+  item: Item,
+  reserved: Reserved,
+  actual: ActualUnits,
+  until: EpochMs,
+  now: EpochMs,
+): PolicyWrite[] {
+  if (until === 0) return []
+  const { entries, forMs } = reserved
+  const chargedAt = until - forMs
+  const debts = debtWrites(item, entries, entries.map(owedBy(actual)), chargedAt, now)
+  if (now > until) return debts
+  return [...debts, ...backWrites(item, entries, entries.map(unusedBy(actual)), chargedAt, now)]
 }

@@ -1,0 +1,49 @@
+import type { EpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
+import type { Tried } from './store-calls'
+import type { DeleteOutcome, Item, ItemWrite, SeenMarks, WriteOutcome } from './stores/store'
+
+/**
+ * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.
+ * `tries`: how often the call may be made. @default 3
+ */
+export type Call =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'write'; readonly write: ItemWrite; readonly tries?: number }
+  | { readonly kind: 'delete'; readonly whileMarks: SeenMarks }
+
+/** What a call came to, with the item as it was just before it; what a plan learns next time is the item after it. */
+export type Answer = Tried<{
+  readonly kind: 'read' | WriteOutcome['kind'] | DeleteOutcome['kind']
+  readonly item: Item
+}>
+
+/**
+ * What is done to one subject: a generator that yields each call, is resumed with its answer, and returns what came of
+ * it. It has no I/O of its own, so it runs on a store and, in simulations, in memory.
+ */
+export type Plan<T> = Generator<Call, T, Answer>
+
+export const READ: Call = { kind: 'read' }
+export const writing = (write: ItemWrite): Call => ({ kind: 'write', write })
+
+/**
+ * Times to live stand on the hour, so that a busy subject moves its own about once an hour, and instances agree on it.
+ */
+const STEP_SECONDS = 3600
+
+/**
+ * Where a write has to move the item's time to live; `undefined` when it lies far enough ahead already, which
+ * is never taken back. Always an hour or more later than the last moment at which any of these policies' state matters,
+ * whatever skew clocks have.
+ */
+export function expiryFor(
+  policies: readonly CompiledPolicy[],
+  known: Item | undefined,
+  now: EpochMs,
+): number | undefined {
+  const retentionMs = policies.reduce((longest, policy) => Math.max(longest, policy.counter.retentionMs), 0)
+  const neededSeconds = Math.ceil((now + retentionMs) / 1000) + STEP_SECONDS
+  if (known && known.expiresAtSeconds >= neededSeconds) return undefined
+  return Math.ceil(neededSeconds / STEP_SECONDS) * STEP_SECONDS + STEP_SECONDS
+}
