@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { signedCall } from '../../cli/tables/signed-call'
+import { signedCall } from '../../cli/facade/tables'
 import { QUERIES } from '../../lib/watch/limiter-queries'
 import { type Check, found } from '../check'
 import type { Scene } from '../scene'

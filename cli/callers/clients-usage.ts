@@ -1,17 +1,16 @@
 import type { StoredItem } from '../../provisioning/documents'
 import type { Session } from '../command'
 import { parseClientItem } from '../facade/callers'
-import { RateLimiter } from '../facade/limiter'
-import { type StateStore, sdkCalls } from '../facade/tables'
+import { type Usage, usageOf } from '../facade/counters'
+import { limiterOver, readOnlyParts } from '../facade/decisions'
+import type { StateStore } from '../facade/tables'
 import type { Connection } from '../tables/connection'
 import { claimWith } from './asked'
 import { batchStates } from './batch-states'
 import { stateOf } from './client-records'
 import { type Counted, countedOf } from './counted'
-import { DEADLINE_MS, ipv6Prefix } from './limits'
-import { readOnlyParts } from './read-only-parts'
+import { ipv6Prefix } from './limits'
 import { type Known, NOWHERE, placeNamed, readKnown, type Subject, toSubject } from './subjects'
-import { type Usage, usageOf } from './usage-of'
 
 /** How near a client is to one of its limits. */
 interface ClientUsage {
@@ -75,7 +74,7 @@ export async function nearestClients(
     const counted = subjects.map(countedOf)
     const keys = counted.flat().map(({ key }) => key)
     const store = readAlready(await batchStates(connection.client, stateTable, keys))
-    const limiter = new RateLimiter({ store, clock, deadlineMs: DEADLINE_MS, denialTtlMs: 0, onStoreError: 'throw' })
+    const limiter = limiterOver(store, clock)
     const found = await Promise.all(
       subjects.map((subject, i) => usageOfClient(subject, counted[i]!, { limiter, store }, clock())),
     )
@@ -87,7 +86,7 @@ export async function nearestClients(
     const byCredential = new Map(records.map((record) => [record.item.pk.slice('client#'.length), record]))
     const parts = {
       ...readOnlyParts({
-        calls: sdkCalls(connection.client),
+        client: connection.client,
         configTable: table.name,
         limiter: { peek: () => Promise.reject(new Error('no quota is read here')) },
         clock,

@@ -1,7 +1,7 @@
 import { UserError } from '../exit'
 import { subjectOf } from '../facade/callers'
-import { Plans, type Rules, rulesOf, rulesOfRoute } from '../facade/decisions'
-import { type CompiledPolicy, distinct } from '../facade/limiter'
+import type { Counter } from '../facade/counters'
+import { type CompiledPolicy, distinct, Plans, type Rules, rulesOf, rulesOfRoute } from '../facade/decisions'
 import type { Route } from '../facade/policies'
 import { printed } from '../facade/values'
 import { isCounted } from './asked'
@@ -13,15 +13,9 @@ import type { Subject } from './subjects'
 const OTHER_ROUTES = 'other routes'
 
 /** A policy as it counts one subject. */
-export interface Counted {
-  readonly policy: string
-  /** Where it counts each route apart. */
-  readonly route: string | undefined
-  /** Its name tells it from all others of the subject. */
-  readonly compiled: CompiledPolicy
+export interface Counted extends Counter {
   /** Whose state it counts in: the subject's own, or what it is together with its API or stage. */
   readonly name: string
-  readonly key: string
 }
 
 /** Every policy that counts the subject; a policy by route once per configured route. */

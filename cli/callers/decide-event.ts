@@ -4,14 +4,15 @@ import {
   type AuthorizerContext,
   apiOf,
   contextOf,
+  type Deciding,
   makeDecider,
   type RequestTrace,
+  readOnlyParts,
   type TraceWith,
 } from '../facade/decisions'
 import { scopedName } from '../facade/policies'
 import { decidingEntry, type ListEntry } from './deciding-entry'
 import { type EachCost, eachCost } from './named-costs'
-import { type Deciding, readOnlyParts } from './read-only-parts'
 
 /** What is looked at only where nothing decides before. */
 type Step = 'identity' | 'tier' | 'route' | 'policies'

@@ -1,9 +1,8 @@
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { AccessList, type IpAddress } from '../facade/callers'
 import { knownIn, type TraceWith } from '../facade/decisions'
-import { toPlaceholder } from '../facade/policies'
 import { type EpochMs, printed } from '../facade/values'
-import { readItem } from '../tiers/read-policy-set'
+import { accessOf } from '../tiers/read-policy-set'
 import { entryOf, type ListKind } from './block-entries'
 
 /** An entry of a list, as `block list` shows it. */
@@ -40,7 +39,7 @@ export function entryFor(
   for (const item of items) {
     const { who, list: kind } = entryOf(item.sk) ?? {}
     if (who === undefined || kind !== list) continue
-    const access = readItem(item).access ?? toPlaceholder(item.sk).access
+    const access = accessOf(item)
     if (!access) continue
     const alone = new AccessList([access])
     if ((typeof whom === 'string' ? alone.ofClient(whom, now) : alone.ofAddress(whom, now)) !== list) continue

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import type { OutputOptions, Session } from '../command'
-import { parseConfig } from '../facade/decisions'
-import { RateLimiter } from '../facade/limiter'
+import type { OpenReservations } from '../facade/counters'
+import { ipv6PrefixOf, limiterOver, type RateLimiter, type ReadOnlyParts, readOnlyParts } from '../facade/decisions'
 import { scopedName } from '../facade/policies'
-import { type StateStore, sdkCalls } from '../facade/tables'
+import type { StateStore } from '../facade/tables'
 import type { ConfigTable } from '../tables/config-table'
+import { duration } from '../terminal/output'
 import { warnOfSwitch } from '../tiers/mode-switch'
 import { foundText, isSubjectName, unknownSubject, whoHas } from './hashed-subject'
-import { type ReadOnlyParts, readOnlyParts } from './read-only-parts'
 import { toHash } from './stored-hash'
 import { findSubject, readKnown, type Subject } from './subjects'
 
@@ -18,9 +18,6 @@ export interface AboutSubject extends OutputOptions {
 }
 
 export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…, or a hash of the log'
-
-/** Time for one look at a table that may be far away, in milliseconds. */
-export const DEADLINE_MS = 10_000
 
 export const withTier = (command: Command): Command =>
   command
@@ -50,16 +47,10 @@ export async function openSubject(
   const { clock } = session.io
   const table = await connection.configTable()
   const store = wrap(await connection.stateStore())
-  const limiter = new RateLimiter({
-    store,
-    clock,
-    deadlineMs: DEADLINE_MS,
-    denialTtlMs: 0,
-    onStoreError: 'throw',
-  })
+  const limiter = limiterOver(store, clock)
   const configTable = await connection.tableName('config')
   const parts = readOnlyParts({
-    calls: sdkCalls(connection.client),
+    client: connection.client,
     configTable,
     limiter,
     clock,
@@ -93,10 +84,7 @@ async function subjectOf(
 }
 
 /** As the function's environment says, where this one says so too. */
-export function ipv6Prefix({ io }: Session): number {
-  const { SLUICE_IPV6_PREFIX } = io.env
-  return parseConfig({ SLUICE_STATE_TABLE: 'any', SLUICE_CONFIG_TABLE: 'any', SLUICE_IPV6_PREFIX }).ipv6Prefix
-}
+export const ipv6Prefix = ({ io }: Session): number => ipv6PrefixOf(io.env)
 
 /** As it is called: by its name, or by the hash that nobody is known by. */
 export const calledOf = ({ name, hash }: Pick<Subject, 'name' | 'hash'>): string => hash ?? name
@@ -124,3 +112,7 @@ const BEFORE_LIMITS: Readonly<Partial<Record<NonNullable<Subject['beforeLimits']
   exempt: 'is allowed without counting',
   unverified: 'cannot be verified',
 }
+
+/** `3 of 1000 reservations are open, the last for 2 min`. */
+export const reservationText = ({ open, limit, lastMs }: OpenReservations): string =>
+  `${open} of ${limit} reservations are open${lastMs > 0 ? `, the last for ${duration(lastMs)}` : ', past their time'}`

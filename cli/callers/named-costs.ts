@@ -1,5 +1,5 @@
 import { UserError } from '../exit'
-import { type Counting, costNames, takenFrom, type Units } from '../facade/limiter'
+import { type Counting, costNames, takenFrom, type Units } from '../facade/decisions'
 import { type PolicySet, scopedName } from '../facade/policies'
 import { printed } from '../facade/values'
 import { hint } from './hints'

@@ -1,20 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
-import { newRingKey } from '../../provisioning/make-key-ring'
+import { newRingKey, newSignedKey } from '../../provisioning/make-key-ring'
 import { ServiceError } from '../exit'
-import {
-  keyRingItem,
-  RANDOM_BYTES,
-  type RingKey,
-  ringKey,
-  SIGNING_RING,
-  signedKey,
-  signingKeyId,
-} from '../facade/tables'
+import { type RingKey, SIGNING_RING, signingKeyId } from '../facade/tables'
 import type { EpochMs } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
-import { readKeyRing } from '../tables/key-ring'
+import { readKeyRing, ringWrite } from '../tables/key-ring'
 import { isExpired, isOwnKey, ownKey } from './client-records'
 
 /**
@@ -38,7 +29,7 @@ export interface NewApiKey {
 /** Makes an API key, and the deployment's first signing key where there is none. */
 export async function newApiKey(table: ConfigTable, now: EpochMs): Promise<NewApiKey> {
   const signer = await signerOf(table, now)
-  const apiKey = signedKey(signer, randomBytes(RANDOM_BYTES))
+  const apiKey = newSignedKey(signer)
   const [key, signedBy] = [ownKey(apiKey), signingKeyId(signer)]
   const at = signatureKey(key.pk)
   return { apiKey, key, signedBy, signature: { key: at, after: { ...at, signedBy } } }
@@ -53,7 +44,7 @@ async function signerOf(table: ConfigTable, now: EpochMs): Promise<RingKey> {
     const active = ring.activeAt(now) ?? ring.keys[0]
     if (active) return active
     try {
-      await table.write([{ key: ringKey(SIGNING_RING), after: keyRingItem(SIGNING_RING, [newRingKey(0)]) }])
+      await table.write([ringWrite(SIGNING_RING, [newRingKey(0)])])
     } catch (error) {
       if (!(error instanceof WriteConflictError)) throw error
     }

@@ -3,19 +3,20 @@ import { AccessList, type SubjectInputs } from '../facade/callers'
 import {
   type AuthorizerContext,
   contextOf,
+  type Decision,
   inputsOf,
   makeDecider,
   type OwnSteps,
   Plan,
   type PlanGroup,
   planCharges,
+  type ReadOnlyParts,
   type RequestTrace,
   type TraceWith,
+  type Units,
 } from '../facade/decisions'
-import type { Decision, Units } from '../facade/limiter'
 import type { Configuration, Dimension, Tier } from '../facade/policies'
 import { type Asked, isCounted } from './asked'
-import type { ReadOnlyParts } from './read-only-parts'
 
 /** What a request asks for. */
 export interface Requested {

@@ -1,6 +1,6 @@
 import type { ItemKey } from '../../provisioning/documents'
+import { ownKey } from '../callers/client-records'
 import { UserError } from '../exit'
-import { hashApiKey } from '../facade/callers'
 import { clientKey } from '../facade/tables'
 import { nearest, printed } from '../facade/values'
 
@@ -79,7 +79,7 @@ export function recordKeyOf(cells: Cells): ItemKey {
   const text = cells[column]!.trim()
   if (column === 'key') {
     if (!/^[ -~]{1,512}$/.test(text)) throw new CellError(column, 'it must be an API key of 1 to 512 ASCII characters')
-    return clientKey(hashApiKey(text))
+    return ownKey(text)
   }
   if (column === 'keyHash') {
     if (!HASH.test(text)) throw new CellError(column, 'it must be a SHA-256 in 64 lower-case hexadecimal digits')

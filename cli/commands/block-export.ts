@@ -6,9 +6,8 @@ import { blockedRanges, isIpv4, toWafIpSet } from '../callers/waf-ip-set'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
 import { AccessList, type IpRange } from '../facade/callers'
-import { parsePolicyItem, toPlaceholder } from '../facade/policies'
-import type { Mistake } from '../facade/values'
 import { counted } from '../terminal/output'
+import { accessOf } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions {
   readonly waf?: boolean
@@ -43,11 +42,8 @@ export const addBlockExport: AddCommand = (group, session) => {
       if (!options.waf) throw new UserError('choose a format: --waf')
       const now = session.io.clock()
       const denied = options.fromLog === undefined ? NO_DENIALS : denialsInLog(await textOf(options.fromLog, session))
-      const entries = (await (await session.connect(options).configTable()).policySet()).flatMap(({ item }) => {
-        const issues: Mistake[] = []
-        const { access } = parsePolicyItem(item, issues)
-        return access ?? toPlaceholder(item.sk).access ?? [] // a block holds even where it has a mistake
-      })
+      const items = await (await session.connect(options).configTable()).policySet()
+      const entries = items.flatMap(({ item }) => accessOf(item) ?? [])
       const inForce = entries.filter(({ expiresAt }) => now < expiresAt)
       const list = new AccessList(inForce)
       const worst = denied.addresses

@@ -3,13 +3,13 @@ import { checkFunction } from '../attach/function-check'
 import { decideEvent, type EventDecision } from '../callers/decide-event'
 import { entryText } from '../callers/deciding-entry'
 import { EXAMPLE_EVENT } from '../callers/example-event'
-import { ipv6Prefix } from '../callers/limits'
+import { ipv6Prefix, reservationText } from '../callers/limits'
 import { unitsText } from '../callers/named-costs'
-import { type OpenReservations, reservationsOf, reservationText } from '../callers/open-reservations'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { RateLimiter } from '../facade/limiter'
-import { DynamoDbStore, HMAC_RING, SIGNING_RING, sdkCalls } from '../facade/tables'
+import { type OpenReservations, reservationsOf } from '../facade/counters'
+import { limiterOver } from '../facade/decisions'
+import { DynamoDbStore, HMAC_RING, SIGNING_RING } from '../facade/tables'
 import { printed } from '../facade/values'
 import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
@@ -116,8 +116,8 @@ async function decide(
   const { client } = connection
   const items = async () => (await (await connection.configTable()).policySet()).map(({ item }) => item)
   const store = new DynamoDbStore({ client, tableName })
-  const limiter = new RateLimiter({ store, clock, deadlineMs: 10_000, onStoreError: 'throw' })
-  const deciding = { calls: sdkCalls(client), configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }
+  const limiter = limiterOver(store, clock)
+  const deciding = { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }
   const decision = await decideEvent(event, deciding, items)
   const key = decision.policies.length > 0 ? decision.context?.subject : undefined
   const reservations = key ? await reservationsOf(store, key, clock()) : undefined

@@ -7,8 +7,7 @@ import { costing, decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
-import { NO_FACTS, rulesOf, unitsFor } from '../facade/decisions'
-import type { Decision } from '../facade/limiter'
+import { type Decision, NO_FACTS, rulesOf, unitsFor } from '../facade/decisions'
 import { duration, type Printer } from '../terminal/output'
 
 interface Options extends AboutSubject {

@@ -10,14 +10,14 @@ import {
   nameOf,
   type OpenSubject,
   openSubject,
+  reservationText,
   SUBJECT,
   withTier,
 } from '../callers/limits'
-import { type OpenReservations, reservationsOf, reservationText } from '../callers/open-reservations'
 import type { Subject } from '../callers/subjects'
-import { type Usage, usageOf } from '../callers/usage-of'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
+import { type OpenReservations, reservationsOf, type Usage, usageOf } from '../facade/counters'
 import type { EpochMs } from '../facade/values'
 import { duration } from '../terminal/output'
 import { pause } from '../terminal/pause'

@@ -1,9 +1,9 @@
 import { hostname, userInfo } from 'node:os'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type AuditedChange, AuditTrail, newChangeId } from '../../provisioning/audit-trail'
+import { signedCall } from '../facade/tables'
 import type { Clock } from '../facade/values'
 import type { Io } from '../terminal/io'
-import { signedCall } from './signed-call'
 
 /** A command does not wait longer to know whose credentials it has. */
 const DEADLINE_MS = 3000

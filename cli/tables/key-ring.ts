@@ -1,5 +1,5 @@
 import type { StoredItem } from '../../provisioning/documents'
-import { WriteConflictError } from '../../provisioning/guarded-writes'
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { failureOf, UserError } from '../exit'
 import {
   HMAC_RING,
@@ -57,9 +57,8 @@ export async function writeKeyRing(
   stored: StoredItem | undefined,
   keys: readonly RingKey[],
 ): Promise<void> {
-  const write = { key: ringKey(kind), before: stored?.exact, after: keyRingItem(kind, keys) }
   try {
-    await table.write([write])
+    await table.write([ringWrite(kind, keys, stored)])
   } catch (error) {
     throw error instanceof WriteConflictError
       ? new UserError(
@@ -68,6 +67,13 @@ export async function writeKeyRing(
       : error
   }
 }
+
+/** The write of a ring's secrets. @param stored as they were read. @default there were none */
+export const ringWrite = (kind: RingKind, keys: readonly RingKey[], stored?: StoredItem): GuardedWrite => ({
+  key: ringKey(kind),
+  before: stored?.exact,
+  after: keyRingItem(kind, keys),
+})
 
 export const iso = (at: EpochMs): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
 

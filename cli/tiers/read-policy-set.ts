@@ -1,15 +1,12 @@
 import { checkRoom, type PolicySetItem } from '../../provisioning/tiers-file'
-import { AccessList } from '../facade/callers'
+import { type AccessEntry, AccessList } from '../facade/callers'
 import {
   type ConfigItem,
   type Configuration,
-  checkAnonymous,
-  checkAttributePrefixes,
-  checkDefaultTier,
   parsePolicyItem,
   partsOf,
-  splitVariant,
-  toPolicySet,
+  toCheckedPolicySet,
+  toPlaceholder,
 } from '../facade/policies'
 import type { Mistake } from '../facade/values'
 
@@ -29,23 +26,7 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
   const issues = all.flatMap((one) => one.issues)
   checkRoom(items.length, [], issues)
   const names = items.flatMap(({ sk }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
-  const parts = partsOf(all)
-  const { settings, tiers, routes } = parts
-  checkAnonymous(names, [], issues)
-  if (settings)
-    checkDefaultTier(
-      settings,
-      names.map((name) => splitVariant(name)[0]),
-      [],
-      issues,
-    )
-  const together = toPolicySet(parts, [], issues)
-  const displaced = checkAttributePrefixes(
-    { tiers, routes, global: together.global, defaultTier: settings?.defaultTier },
-    [],
-    issues,
-  )
-  const policies = { ...together, displaced }
+  const policies = toCheckedPolicySet(partsOf(all), names, [], issues)
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }
 
@@ -58,3 +39,7 @@ export function readItem(item: PolicySetItem): ConfigItem & { readonly issues: r
   parsed.set(item, fresh)
   return fresh
 }
+
+/** The entry of a list that an item is. A block holds even where it has a mistake. */
+export const accessOf = (item: PolicySetItem): AccessEntry | undefined =>
+  readItem(item).access ?? toPlaceholder(item.sk).access

@@ -1,16 +1,17 @@
-import { type Charge, type Decision, MemoryStore, RateLimiter } from '../../facade/limiter'
-import type {
-  CallOptions,
-  DeleteOutcome,
-  Item,
-  ItemWrite,
-  SeenMarks,
-  StateStore,
-  WriteOutcome,
-} from '../../facade/tables'
+import type { Charge, Decision } from '../../facade/decisions'
+import {
+  type CallOptions,
+  type DeleteOutcome,
+  type Item,
+  type ItemWrite,
+  MemoryStore,
+  RateLimiter,
+  type SeenMarks,
+  type StateStore,
+  type WriteOutcome,
+} from '../../facade/simulation'
 import type { EpochMs } from '../../facade/values'
-import type { Calls } from './calls'
-import type { Answer, PolicyAnswer, SimulatedLimiter } from './limiter'
+import type { Answer, Calls, PolicyAnswer, SimulatedLimiter } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'
 
 /** More than any log has; what no longer matters is forgotten before. */

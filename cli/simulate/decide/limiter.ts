@@ -1,4 +1,5 @@
-import type { Charge, CompiledPolicy, Exceeded } from '../../facade/limiter'
+import type { Charge, CompiledPolicy } from '../../facade/decisions'
+import type { Exceeded } from '../../facade/simulation'
 import type { EpochMs } from '../../facade/values'
 
 /** What one policy said of a request. */
@@ -29,4 +30,13 @@ export interface Answer {
 export interface SimulatedLimiter {
   /** @param durationMs how long the request runs, where something is held meanwhile and the log says it. */
   decide(parts: readonly Charge[], now: EpochMs, durationMs?: number): Answer | Promise<Answer>
+}
+
+/** Calls to DynamoDB that decisions have taken. */
+export interface Calls {
+  writes: number
+  /** Write units that the writes are billed. */
+  writeUnits: number
+  /** Consistent reads of one item, a read unit each. */
+  reads: number
 }

@@ -2,6 +2,7 @@ import { type Client, subjectOf } from '../../facade/callers'
 import {
   type Assembled,
   type AuthorizerParts,
+  type Charge,
   checkAddress,
   type GatewayRequest,
   type Holding,
@@ -14,9 +15,10 @@ import {
   type Rules,
   type SourceList,
   selectTier,
+  type Units,
 } from '../../facade/decisions'
-import { type Charge, toUnits, type Units } from '../../facade/limiter'
 import { type Configuration, type Costs, setFor } from '../../facade/policies'
+import { toUnits } from '../../facade/simulation'
 import type { LoggedRequest } from '../requests/logged-request'
 import type { Caller } from './caller'
 import type { RequestKind } from './request-kind'

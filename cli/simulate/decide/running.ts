@@ -1,4 +1,5 @@
-import type { Charge, CompiledPolicy, Hold } from '../../facade/limiter'
+import type { Charge, CompiledPolicy } from '../../facade/decisions'
+import type { Hold } from '../../facade/simulation'
 import type { EpochMs } from '../../facade/values'
 
 /** What a request holds of one subject, and gives back when it ends. */

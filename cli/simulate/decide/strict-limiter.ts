@@ -1,26 +1,26 @@
+import type { Charge, CompiledPolicy } from '../../facade/decisions'
 import {
   type Assignment,
   allStepsAllow,
   applyTo,
-  type Charge,
-  type CompiledPolicy,
   type ConditionalWrite,
   chargedOf,
   deniedByRunning,
   FleetClock,
   fieldsOf,
+  type Item,
   isCharged,
   isRecent,
+  type PolicyWrite,
   refundsOf,
   type Step,
   statesOf,
   stepAll,
   takesNone,
-} from '../../facade/limiter'
-import type { Item, PolicyWrite } from '../../facade/tables'
+  writeUnitsOfState,
+} from '../../facade/simulation'
 import type { EpochMs } from '../../facade/values'
-import { type Calls, writeUnitsOfState } from './calls'
-import type { Answer, PolicyAnswer } from './limiter'
+import type { Answer, Calls, PolicyAnswer } from './limiter'
 import { type Running, RunningRequests, runningOf } from './running'
 
 /** A subject's item, as the store and the instance have it: with one instance, they are the same. */

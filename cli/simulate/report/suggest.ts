@@ -1,5 +1,6 @@
-import { apply, type Charge, type CompiledPolicy, type Fields, unitsOf } from '../../facade/limiter'
+import type { Charge, CompiledPolicy } from '../../facade/decisions'
 import type { PolicySet } from '../../facade/policies'
+import { apply, type Fields, unitsOf } from '../../facade/simulation'
 import type { EpochMs } from '../../facade/values'
 import { policiesOfTier } from '../decide/rule-set'
 import type { PolicyTally } from './tally'

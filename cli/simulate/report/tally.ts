@@ -1,4 +1,4 @@
-import type { Charge, CompiledPolicy } from '../../facade/limiter'
+import type { Charge, CompiledPolicy } from '../../facade/decisions'
 import type { EpochMs } from '../../facade/values'
 import type { Answer, PolicyAnswer } from '../decide/limiter'
 import type { Prepared, Reason } from '../decide/preparer'

@@ -1,11 +1,9 @@
 import * as v from 'valibot'
 import { ConfigError, type Mistake } from '../../../limiter/errors'
 import { checkFields, type FieldRules } from '../../../limiter/policies/report'
-import { type PolicySet, toPolicySet } from './policy-set'
-import { checkAnonymous, checkDefaultTier } from './policy-set-checks'
-import { splitVariant } from './scopes'
+import type { PolicySet } from './policy-set'
+import { toCheckedPolicySet } from './policy-set-checks'
 import { parseScopedSettings, parseSettings, SCOPED_SETTINGS } from './settings'
-import { checkAttributePrefixes } from './storage'
 import { parseGlobal, parseRoute, parseTier } from './tiers'
 
 const named = v.custom<Readonly<Record<string, unknown>>>(
@@ -40,19 +38,8 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
     ([text, route]) => parseRoute(text, route, place, issues) ?? [],
   )
   const global = fields?.global === undefined ? undefined : parseGlobal(fields.global, place, issues)
-  if (fields?.tiers) {
-    const names = Object.keys(fields.tiers)
-    checkAnonymous(names, place, issues)
-    if (settings)
-      checkDefaultTier(
-        settings,
-        names.map((name) => splitVariant(name)[0]),
-        place,
-        issues,
-      )
-  }
-  const set = toPolicySet({ settings, scopedSettings, tiers, routes, global }, place, issues)
-  checkAttributePrefixes({ tiers, routes, global: set.global, defaultTier: settings?.defaultTier }, place, issues)
+  const names = fields?.tiers ? Object.keys(fields.tiers) : undefined
+  const set = toCheckedPolicySet({ settings, scopedSettings, tiers, routes, global }, names, place, issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return set
 }

@@ -1,9 +1,32 @@
 import { type Mistake, printed } from '../../../limiter/errors'
 import { type Place, report } from '../../../limiter/policies/report'
-import type { PolicySet } from './policy-set'
-import { scopedName } from './scopes'
+import { type PolicySet, type PolicySetParts, toPolicySet } from './policy-set'
+import { scopedName, splitVariant } from './scopes'
 import type { Settings } from './settings'
+import { checkAttributePrefixes } from './storage'
 import { ANONYMOUS } from './tiers'
+
+/**
+ * A policy set of all its parts, and every mistake between them.
+ *
+ * @param names of its tiers, the invalid ones too; `undefined` where it is not known which there are.
+ */
+export function toCheckedPolicySet(
+  parts: PolicySetParts,
+  names: readonly string[] | undefined,
+  place: Place,
+  issues: Mistake[],
+): PolicySet {
+  const { settings, tiers, routes } = parts
+  if (names) checkAnonymous(names, place, issues)
+  if (names && settings) {
+    const withoutScopes = names.map((name) => splitVariant(name)[0])
+    checkDefaultTier(settings, withoutScopes, place, issues)
+  }
+  const set = toPolicySet(parts, place, issues)
+  const shared = { tiers, routes, global: set.global, defaultTier: settings?.defaultTier }
+  return { ...set, displaced: checkAttributePrefixes(shared, place, issues) }
+}
 
 /** Reports a missing anonymous tier. */
 export function checkAnonymous(names: Iterable<string>, place: Place, issues: Mistake[]): void {

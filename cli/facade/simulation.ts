@@ -1,0 +1,38 @@
+/** What `simulate` needs of the limiter's inside, to decide millions of requests in virtual time, and no other command. */
+
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { fieldsBytes, writeUnitsOf } from '../../limiter/algorithms/stored-size'
+
+export { type Exceeded, type Hold, isCharged, type Step } from '../../limiter/algorithms/algorithm'
+export {
+  type Assignment,
+  apply,
+  applyTo,
+  type ConditionalWrite,
+  type Fields,
+} from '../../limiter/algorithms/conditional-write'
+export { fieldsOf } from '../../limiter/compiled-policy'
+export { refundsOf } from '../../limiter/give-back'
+export { RateLimiter } from '../../limiter/rate-limiter'
+export { takesNone, toUnits, unitsOf } from '../../limiter/request'
+export { Reservation } from '../../limiter/reservations/reservation'
+export { allStepsAllow, chargedOf, deniedByRunning, FleetClock, statesOf, stepAll } from '../../limiter/steps'
+export { MemoryStore } from '../../limiter/stores/memory-store'
+export type {
+  CallOptions,
+  DeleteOutcome,
+  Item,
+  ItemWrite,
+  PolicyWrite,
+  SeenMarks,
+  StateStore,
+  WriteOutcome,
+} from '../../limiter/stores/store'
+export { isRecent } from '../../limiter/view'
+
+/** Write units of an item with this state, by the rules of DynamoDB. */
+export function writeUnitsOfState(state: Readonly<Record<string, Fields>>): number {
+  let bytes = 0
+  for (const prefix in state) bytes += fieldsBytes(prefix.length, state[prefix]!)
+  return writeUnitsOf(bytes)
+}
