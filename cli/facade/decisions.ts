@@ -57,7 +57,7 @@ export interface ReadOnlyParts extends AuthorizerParts {
 /** Time for one look at a table that may be far away, in milliseconds. */
 const DEADLINE_MS = 10_000
 
-/** A limiter of which decisions are asked one by one: it fails where it cannot ask the store, and remembers no denial. */
+/** A limiter for single questions: it fails where it cannot ask the store, and remembers no denial. */
 export const limiterOver = (store: StateStore, clock: Clock): RateLimiter =>
   new RateLimiter({ store, clock, deadlineMs: DEADLINE_MS, denialTtlMs: 0, onStoreError: 'throw' })
 

@@ -1,4 +1,4 @@
-/** What `simulate` needs of the limiter's inside, to decide millions of requests in virtual time, and no other command. */
+/** The inside of the limiter, of which only `simulate` knows: it decides millions of requests in virtual time. */
 
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { fieldsBytes, writeUnitsOf } from '../../limiter/algorithms/stored-size'
