@@ -4,10 +4,7 @@ import { mixedLaws } from './mixed-laws'
 import { refundLaws } from './refund-laws'
 import { verdictLaws } from './verdict-laws'
 
-/**
- * The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks. docs/testing.md
- * lists them.
- */
+/** The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks: docs/testing.md. */
 export function obeysTheLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
   guardLaws(spec)
   verdictLaws(spec)

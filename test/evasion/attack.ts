@@ -31,8 +31,6 @@ export interface Attack {
   readonly times?: number
   /** How far apart, in milliseconds. @default at once */
   readonly everyMs?: number
-  /** How many passed at commit 524c9d4, before any of this was looked for. */
-  readonly before: number
   /** How many pass. */
   readonly passes: number
   /** What is counted in place of requests that pass. */

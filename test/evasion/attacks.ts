@@ -31,11 +31,11 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
     'API Gateway',
   ],
   [
-    'a client that is not on the network path one thinks: `trustedHops` and `viewerAddress` believe what a proxy says, so the API must not be reached around it',
+    'an API that is reached around the proxy that `trustedHops` or `viewerAddress` believe',
     '`disableExecuteApiEndpoint`, a resource policy',
   ],
   [
-    'a backend that takes another method out of a header or a field (`X-HTTP-Method-Override`, `_method`)',
+    'a backend that takes the method from a header or a field (`X-HTTP-Method-Override`, `_method`)',
     'the backend: switch it off',
   ],
   [
@@ -51,8 +51,8 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
     'the backend: it refuses bodies there; or the rules: a fixed cost for such a route',
   ],
   [
-    'an HTTP API’s `$default` route whose integration forwards a path as it was sent: the authorizer gets it decoded, and cut at a `?` that comes out',
-    'the API: routes with paths of their own, which are told whole; Lambda integrations get what the authorizer gets',
+    'an HTTP API’s `$default` route that forwards a path as it was sent: the authorizer gets it decoded, and cut at a `?`',
+    'the API: routes with paths of their own; Lambda integrations get what the authorizer gets',
   ],
   [
     'one customer with a whole IPv6 /48, such as a 6to4 network or a tunnel: 256 networks of the default /56',

@@ -12,21 +12,14 @@ const [BEGIN, END] = ['<!-- npm run docs:security -->', '<!-- the end of what it
 /** What docs/attacks.md says of the attacks. */
 export function section(): string {
   const topics = TOPICS.map((topic) => {
-    const rows = ATTACKS.filter(({ about }) => about === topic).map(rowOf)
-    return [
-      `### ${topic}`,
-      '',
-      '| what was tried | request | passed before | pass now | why |',
-      '|---|---|---|---|---|',
-      ...rows,
-      '',
-    ].join('\n')
+    const rows = merged(ATTACKS.filter(({ about }) => about === topic).map(rowOf))
+    return [`### ${topic}`, '', '| what was tried | passed | why |', '|---|---|---|', ...rows, ''].join('\n')
   })
   const elsewhere = [
     '### What is deployed',
     '',
-    '| what was tried | before | now | test |',
-    '|---|---|---|---|',
+    '| what was tried | what comes of it | test |',
+    '|---|---|---|',
     ...ELSEWHERE.map(elsewhereRowOf),
     '',
   ].join('\n')
@@ -35,16 +28,34 @@ export function section(): string {
   return formatMarkdown([BEGIN, '', ...text, '', END].join('\n')).trim()
 }
 
-function rowOf(attack: Attack): string {
-  const { tried, times = 30, before, passes, now, api = 'rest', counts } = attack
+/** What was tried, with the request where its path matters, and what came of it. */
+function rowOf(attack: Attack): { tried: string; result: string } {
+  const { tried, times = 30, passes, now, api = 'rest', counts } = attack
   const { method = 'GET', path } = sentAs(attack, 1)
   const shown = path.length > 60 ? `${path.slice(0, 57)}…` : path
-  const request = api === 'websocket' ? 'a WebSocket' : `\`${method} ${shown}\``
-  return `| ${[tried, request, counts ? `${before} ${counts}` : `${before} of ${times}`, String(passes), now].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
+  const request =
+    api === 'websocket' || path === '/anything' || tried.includes(`\`${shown}\``)
+      ? ''
+      : `: \`${method === 'GET' ? '' : `${method} `}${shown}\``
+  const passed = counts ? `${passes} ${counts} in ${times}` : `${passes} of ${times}`
+  return { tried: inCell(tried + request), result: `${passed} | ${inCell(now)}` }
 }
 
-const elsewhereRowOf = ({ tried, before, now, test: [file, title] }: Elsewhere): string =>
-  `| ${[tried, before, now, `[${title}](../${file})`].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
+/** Attacks that come one after another, and of which the same came, are one row. */
+function merged(rows: readonly { tried: string; result: string }[]): string[] {
+  const lines: { tried: string[]; result: string }[] = []
+  for (const { tried, result } of rows) {
+    const last = lines.at(-1)
+    if (last?.result === result) last.tried.push(tried)
+    else lines.push({ tried: [tried], result })
+  }
+  return lines.map(({ tried, result }) => `| ${tried.join('<br>')} | ${result} |`)
+}
+
+const inCell = (text: string): string => text.replaceAll('|', '\\|')
+
+const elsewhereRowOf = ({ tried, now, test: [file] }: Elsewhere): string =>
+  `| ${inCell(tried)} | ${inCell(now)} | [${file.slice('test/'.length, -'.test.ts'.length)}](../${file}) |`
 
 const readPage = (): string => readFileSync(FILE, 'utf8')
 

@@ -33,11 +33,8 @@ export const measuredText = (): string =>
     '',
     randomTable(run(RANDOM)),
     '**Wrong** is measured against an exact log of what the same algorithm let pass: _wrongly allowed_ is a request that',
-    'passed although the limit had been reached in the minute before it, _wrongly denied_ one that did not although there was',
-    'room. What the token bucket allows by its burst, and GCRA denies by its pace, is what they are for, and no mistake.',
-    'A request that is one over counts as one that is fifty over, so read it beside the most in any window. It depends on',
-    'the load: far below its limit a client sees no error, at its limit every approximation shows. In percent of all requests,',
-    'wrongly allowed and wrongly denied:',
+    'passed although the limit had been reached in the minute before it, however small the excess, _wrongly denied_ one that',
+    'did not although there was room. In percent of all requests, wrongly allowed and wrongly denied, by load:',
     '',
     loadsTable(),
     'Cloudflare [reports 0.003 %](https://blog.cloudflare.com/counting-things-a-lot-of-different-things/) for its sliding window,',
@@ -61,15 +58,10 @@ export function figuresTable({ rows, setting }: Run): string {
 }
 
 function randomTable({ rows, setting }: Run): string {
-  const heads = [
-    'algorithm',
-    ...figureTexts(rows[0]!.figures, setting.limit).map(({ label }) => label),
-    'what it is for',
-  ]
+  const heads = ['algorithm', ...figureTexts(rows[0]!.figures, setting.limit).map(({ label }) => label)]
   const lines = rows.map(({ algorithm, figures }) => [
     `\`${algorithm}\``,
     ...figureTexts(figures, setting.limit).map(({ id, text }) => text + purposeOf(algorithm, id, text)),
-    USES[algorithm].use,
   ])
   return table(heads, lines)
 }
@@ -96,7 +88,7 @@ const percent = (share: number): string => (share === 0 ? '0' : share < 0.0001 ?
 
 function scenarioText(id: ScenarioId): string[] {
   const { title, story } = scenarioOf(settingOf(id))
-  return [`### ${title}`, '', story, '', `![${title}: what each algorithm admits](images/lab/${id}.svg)`, '']
+  return [`### ${title}`, '', story, '', `![What each algorithm admits](images/lab/${id}.svg)`, '']
 }
 
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -27,7 +27,6 @@ const attack = (tried: string, passes: number, now: string, more: Partial<Attack
   about: 'APIs and stages of one limiter',
   tried,
   sends: PATH,
-  before: 10,
   passes,
   now,
   ...more,
@@ -106,7 +105,6 @@ export const APIS: readonly Attack[] = [
   }),
   attack('another API’s free route', 10, 'a route with `apis` is not there for others', {
     sends: { path: '/health' },
-    before: 30,
     event: inTurn('shop000001/prod'),
     rules: SCOPED,
   }),

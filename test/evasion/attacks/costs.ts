@@ -13,12 +13,10 @@ const RULES = {
   },
 }
 
-/** Before costs depended on the request, each of these cost 1, as it did in their first version. */
 const attack = (tried: string, sends: Attack['sends'], passes: number, now: string): Attack => ({
   about: 'Costs that a request says',
   tried,
   sends,
-  before: 10,
   passes,
   now,
   rules: RULES,
@@ -29,17 +27,17 @@ const query = (tried: string, text: string, now = AMBIGUOUS) => attack(tried, { 
 
 export const COSTS: readonly Attack[] = [
   query('a name in brackets, as qs reads it', '[rows]=1000'),
-  query('brackets that are encoded', '%5Brows%5D=1000'),
-  query('a bracket that nothing opens, as Rack reads it', 'rows]=1000'),
+  query('encoded brackets', '%5Brows%5D=1000'),
+  query('an unopened bracket, as Rack reads it', 'rows]=1000'),
   query('an index', 'rows[x]=1000'),
   query('a name behind a semicolon', 'x;rows=1000'),
   query('a name that ends at a NUL, as PHP reads it', 'rows%00x=1000'),
   query('a second question mark', '?rows=1000'),
-  query('a name that is encoded twice', '%2572ows=1000'),
+  query('a name encoded twice', '%2572ows=1000'),
   query('the small value first, and last', 'rows=1&rows=1000&rows=1'),
-  query('none, by which many backends mean all', 'rows=0', '`max`, or `unbounded` of the route'),
+  query('0, by which many backends mean all', 'rows=0', '`max`, or `unbounded` of the route'),
   query('a negative number', 'rows=-1000', '`max`, or `unbounded` of the route'),
-  query('a number as no number is written', 'rows=1e3', '`max`: it is not digits alone'),
+  query('a number in exponent notation', 'rows=1e3', '`max`: not digits alone'),
   attack(
     'a thousand parameters before it, so that the backend reads none',
     { path: `/reports?${'x&'.repeat(1000)}[rows]=1` },
@@ -55,22 +53,27 @@ export const COSTS: readonly Attack[] = [
     '`max`: CGI and WSGI read one for the other',
   ),
   attack(
-    'a body in chunks, which says no length',
+    'a body in chunks',
     { method: 'PUT', path: '/uploads', headers: { 'Transfer-Encoding': 'chunked' } },
     1,
     '`max`, or `unbounded` of the route',
   ),
   attack(
-    'a body in chunks that says a small length',
+    'a body in chunks that claims a small length',
     { method: 'PUT', path: '/uploads', headers: { 'Transfer-Encoding': 'chunked', 'Content-Length': '1' } },
     1,
     '`max`, or `unbounded`: the chunks count (RFC 9112 §6.3)',
   ),
-  attack('a body in HTTP/2 without a length', { method: 'PUT', path: '/uploads' }, 1, '`max`, or `unbounded`'),
+  attack(
+    'a body in HTTP/2 without a length',
+    { method: 'PUT', path: '/uploads' },
+    1,
+    '`max`, or `unbounded` of the route',
+  ),
   attack(
     'a body in chunks where the route says what they cost',
     { method: 'PUT', path: '/trusted', headers: { 'Transfer-Encoding': 'chunked' } },
     5,
-    'two units each, as `unbounded` of the route says',
+    '`unbounded` of the route: two units each',
   ),
 ]

@@ -21,7 +21,6 @@ const attack = (tried: string, passes: number, now: string, more: Partial<Attack
   about: 'Costs known afterwards, and what runs',
   tried,
   sends: CHAT,
-  before: 30,
   passes,
   now,
   rules: rules([tokens(5000)]),
