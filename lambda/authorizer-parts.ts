@@ -1,5 +1,5 @@
 import type { Clock } from '../limiter/clock'
-import type { ReservingLimiter } from '../limiter/reservations/reserving'
+import type { ReservingLimiter } from '../limiter/reservations/reservation'
 import type { Plans } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Client } from './config-table/items/client-item'

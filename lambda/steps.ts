@@ -227,7 +227,7 @@ async function decided(
   caller?: string,
 ): Promise<Pick<Outcome, 'decision' | 'reservation'> & ReturnType<typeof chargedBy>> {
   const withoutStore = { onStoreError: failureMode, localShare: policies.settings.localShare }
-  const reserving = holding && (await import('../limiter/reservations/reserving.ts'))
+  const reserving = holding && (await import('../limiter/reservations/reservation.ts'))
   const { reservation, ...decision }: ReservedDecision = reserving
     ? await reserving.reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore, caller)
     : await limiter.decide(charges, withoutStore)

@@ -1,4 +1,4 @@
-import { isMissing, missingPackage } from '../limiter/errors'
+import { isMissing, missingPackage } from '../limiter/aws/missing-package'
 
 /** The CDK is installed by those who have an app of it: whoever wants the limiter alone is told where that is. */
 for (const name of ['aws-cdk-lib', 'constructs']) {

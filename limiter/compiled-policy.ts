@@ -193,17 +193,3 @@ function named(policies: readonly CompiledPolicy[], names: readonly string[]): C
   }
   return policies.filter(({ name }) => names.includes(name))
 }
-
-const terms = new WeakMap<readonly CompiledPolicy[], string>()
-
-/**
- * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
- * observes waits for nothing that others wait for.
- */
-export function termsOf(policies: readonly CompiledPolicy[]): string {
-  const found =
-    terms.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  terms.set(policies, found)
-  return found
-}

@@ -10,7 +10,7 @@ import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
-import { LibraryReservations } from './reservations/reserving'
+import { LibraryReservations } from './reservations/library-reservations'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
 import { checkWaitOptions, WaitQueues } from './waiting/wait-for'
 

@@ -2,8 +2,7 @@ import { purgeHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { StoreUnavailableError } from './errors'
-import type { SubjectItems } from './items'
-import type { Plan } from './plan'
+import type { KnownItems, Plan } from './plan'
 import { fitted, inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
 
@@ -16,7 +15,7 @@ import type { Item, PolicyWrite } from './stores/store'
  * @returns `undefined` where there is nothing to remove.
  */
 export function purge(
-  items: Pick<SubjectItems, 'nextId'>,
+  items: KnownItems,
   policies: readonly CompiledPolicy[],
   item: Item,
   now: EpochMs,
@@ -35,7 +34,7 @@ export function purge(
   return found.length === 0 ? undefined : removed(items, inWrites(found)[0]!, now)
 }
 
-function* removed(items: Pick<SubjectItems, 'nextId'>, parts: readonly PolicyWrite[], now: EpochMs): Plan<void> {
+function* removed(items: KnownItems, parts: readonly PolicyWrite[], now: EpochMs): Plan<void> {
   try {
     yield { kind: 'write', write: fitted({ parts, id: items.nextId(), at: now }), tries: 1 }
   } catch (error) {

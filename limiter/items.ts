@@ -2,7 +2,7 @@ import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
-import { type Answer, type Call, expiryFor, type Plan, writing } from './plan'
+import { type Answer, type Call, expiryFor, type KnownItems, type Plan, writing } from './plan'
 import { FleetClock } from './steps'
 import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
@@ -38,7 +38,7 @@ export interface SubjectItemsOptions extends StoreCallsOptions {
  * The subjects' items: carries out what is planned for them, and remembers what they were. Every write fits DynamoDB's
  * limits and moves the item's time to live.
  */
-export class SubjectItems {
+export class SubjectItems implements KnownItems {
   readonly calls: StoreCalls
   /** What is remembered of them. */
   readonly subjects: Subjects
@@ -85,25 +85,24 @@ export class SubjectItems {
       if (calls > 0 && (calls >= MAX_CALLS || deadline.leftMs <= 0)) throw contention()
       let answer: Answer
       try {
-        answer = await this.perform(key, step.value, deadline)
+        answer = await this.sent(key, step.value, deadline)
       } catch (error) {
         step = plan.throw(error)
         continue
+      }
+      if (step.value.kind === 'write') {
+        const { write } = step.value
+        this.subjects.learn(key, itemAfter(answer as WriteOutcome, write), write.at)
       }
       step = plan.next(answer)
     }
     return step.value
   }
 
-  private async perform(key: string, call: Call, deadline: Deadline): Promise<Answer> {
-    if (call.kind === 'read') {
-      const { item } = await this.read(key, deadline)
-      return { kind: 'read', item, afterDoubt: false }
-    }
+  private sent(key: string, call: Call, deadline: Deadline): Promise<Answer> {
+    if (call.kind === 'write') return this.write(key, call.write, deadline, call.tries)
     if (call.kind === 'delete') return this.calls.delete(key, call.whileMarks, deadline)
-    const outcome = await this.write(key, call.write, deadline, call.tries)
-    this.subjects.learn(key, itemAfter(outcome, call.write), call.write.at)
-    return outcome
+    return this.read(key, deadline).then(({ item }) => ({ kind: 'read', item, afterDoubt: false }))
   }
 
   async read(key: string, deadline: Deadline): Promise<View> {

@@ -1,7 +1,25 @@
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Tried } from './store-calls'
-import type { DeleteOutcome, Item, ItemWrite, SeenMarks, WriteOutcome } from './stores/store'
+import type { DeleteOutcome, Item, ItemWrite, PolicyWrite, SeenMarks, WriteId, WriteOutcome } from './stores/store'
+import type { View } from './view'
+
+/** What a plan knows of subjects without a call. */
+export interface KnownItems {
+  now(): EpochMs
+  /** What was last seen of a subject. */
+  view(key: string): View | undefined
+  /** Names a write, so that it counts once however often it is sent. */
+  nextId(): WriteId
+  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. @param id @default a new one */
+  fit(
+    parts: readonly PolicyWrite[],
+    policies: readonly CompiledPolicy[],
+    seen: Item | undefined,
+    now: EpochMs,
+    id?: WriteId,
+  ): ItemWrite
+}
 
 /**
  * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.

@@ -1,13 +1,10 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
-import { fieldsOf } from './compiled-policy'
-import { type LateCharges, lateWrite } from './consistency/counts'
+import { chargeLate, type LateCharges } from './consistency/late-charges'
 import { decide } from './decide'
 import { SubjectItems, type SubjectItemsOptions } from './items'
-import { type Plan, writing } from './plan'
 import type { Batch, Charge, ChargeTime, Subject } from './request'
 import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
-import { isPassed, type PolicyWrite } from './stores/store'
 import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './view'
 
 export type TakeLoopOptions = SubjectItemsOptions
@@ -72,7 +69,7 @@ export class TakeLoop {
     return view && standAll(statesOf(view, policies), policies, this.now())
   }
 
-  /** As `chargeLate`. */
+  /** As the function of that name. */
   chargeLate(key: string, late: LateCharges): Promise<boolean> {
     return this.items.run(key, chargeLate(this.items, key, late))
   }
@@ -98,28 +95,5 @@ export class TakeLoop {
     } finally {
       void subjects.forget(key)
     }
-  }
-}
-
-/**
- * Charges what was admitted already, past the limit too. False when none of it counts any more.
- *
- * It counts once however often it is sent. Where this process has written to the subject since, nobody can tell any
- * more whether it was applied, and it gets a new name: it may count twice, and never not at all.
- */
-function* chargeLate(items: SubjectItems, key: string, late: LateCharges): Plan<boolean> {
-  const policies = late.charges.map(({ policy }) => policy)
-  for (;;) {
-    const now = items.now()
-    const seen = items.view(key)?.item
-    const parts = late.charges.flatMap((charge): PolicyWrite[] => {
-      const write = lateWrite(fieldsOf(seen, charge.policy), charge, now)
-      return write ? [{ prefix: charge.policy.prefix, write }] : []
-    })
-    if (parts.length === 0) return false
-    late.id ??= items.nextId()
-    const { kind, item } = yield writing(items.fit(parts, policies, seen, now, late.id))
-    if (kind !== 'refused') return true
-    if (isPassed(item, late.id)) late.id = items.nextId()
   }
 }

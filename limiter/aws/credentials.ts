@@ -1,4 +1,4 @@
-import { isMissing } from '../errors'
+import { isMissing } from './missing-package'
 
 /** As the SDK's providers give them. */
 export interface AwsCredentials {

@@ -1,12 +1,12 @@
 import type { Verdict } from '../algorithms/algorithm'
-import { apply, type ConditionalWrite, type Fields, numberOf } from '../algorithms/conditional-write'
+import { apply, type Fields, numberOf } from '../algorithms/conditional-write'
 import { unlocked } from '../algorithms/counter'
 import { endHolds, withHolds } from '../algorithms/holds'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type Charge, unitsOf } from '../request'
 import type { States } from '../steps'
-import type { WriteId } from '../stores/store'
+import { type LateCharge, type LateCharges, stillCounting } from './late-charges'
 
 /** What this instance admitted of a subject without the store. */
 export interface OutageCount {
@@ -181,51 +181,3 @@ export class PendingCharges {
     return written
   }
 }
-
-/** Late charges of one subject that are one write. */
-export interface LateCharges {
-  readonly charges: readonly LateCharge[]
-  /** The name under which it was sent last; absent before that. */
-  id?: WriteId
-}
-
-/** Units of one policy that were admitted and are not sent to the store yet. */
-export interface LateCharge {
-  readonly policy: CompiledPolicy
-  readonly units: number
-  readonly chargedAt: EpochMs
-}
-
-/**
- * How many of these units still count: none of a window that is over, by what the algorithm itself says of a subject
- * that was charged nothing else.
- *
- * Where time gives units back one by one, as from a bucket, how many it gave back depends on what else was charged
- * meanwhile. There all of them count until a full bucket would have been whole again, and the charge itself, made for
- * the moment that it belongs to, finds what is gone.
- */
-export function stillCounting(late: LateCharge, now: EpochMs): number {
-  const { policy, units, chargedAt } = late
-  if (now <= chargedAt) return units
-  if (isForgotten(late, now)) return 0
-  const { counter } = policy.unlimited()
-  const { write } = counter.step({}, units, chargedAt)
-  if (!write) return units
-  const after = apply(write, {})
-  if (!counter.reachedAt(after, chargedAt)) return units
-  const remaining = (fields: Fields) => counter.step(fields, 0, now).verdict.remaining
-  return Math.min(units, remaining({}) - remaining(after))
-}
-
-/**
- * The write that charges units late, past the limit too, since they were admitted already; `undefined` when none of
- * them counts any more.
- */
-export function lateWrite(known: Fields | undefined, late: LateCharge, now: EpochMs): ConditionalWrite | undefined {
-  const { policy, units, chargedAt } = late
-  return units > 0 && !isForgotten(late, now) ? policy.counter.chargeLate(known, units, chargedAt, now) : undefined
-}
-
-/** Whether units of then are gone, whatever else was charged: a full bucket would be whole again. */
-const isForgotten = ({ policy, chargedAt }: LateCharge, now: EpochMs): boolean =>
-  now - chargedAt >= Math.max(policy.windowMs, unlocked(policy.counter).retentionMs)

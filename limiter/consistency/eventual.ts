@@ -6,7 +6,8 @@ import type { StoreUnavailableError } from '../errors'
 import { type Charge, type ChargeTime, type Subject, unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
 import type { TakeLoop } from '../take-loop'
-import { type EventualCount, type EventualEntry, lateWrite, PendingCharges } from './counts'
+import { type EventualCount, type EventualEntry, PendingCharges } from './counts'
+import { lateWrite } from './late-charges'
 import type { Strategy } from './strategy'
 
 /**

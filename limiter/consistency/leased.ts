@@ -1,6 +1,6 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, termsOf } from '../compiled-policy'
+import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../options'
@@ -8,15 +8,8 @@ import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import type { TakeLoop } from '../take-loop'
 import { estimateCapacity, remainingOf } from './capacity'
-import {
-  isSpendable,
-  type Lease,
-  type LeaseState,
-  pauseLeftMs,
-  pauseThrottled,
-  throwIfThrottled,
-  withMore,
-} from './lease'
+import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
+import { pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { LeaseSize, unitsAtTry } from './lease-size'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
@@ -238,4 +231,18 @@ export class Leased implements Strategy {
       throw error
     }
   }
+}
+
+const terms = new WeakMap<readonly CompiledPolicy[], string>()
+
+/**
+ * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
+ * observes waits for nothing that others wait for.
+ */
+function termsOf(policies: readonly CompiledPolicy[]): string {
+  const found =
+    terms.get(policies) ??
+    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
+  terms.set(policies, found)
+  return found
 }

@@ -1,11 +1,11 @@
 import { apply, type ConditionalWrite, type Fields, numberOf } from '../algorithms/conditional-write'
-import { CLOCKS_DIFFER_MS, endHolds, LONGEST_KEPT_MS } from '../algorithms/holds'
+import { CLOCKS_DIFFER_MS, endHolds, heldSince, LONGEST_KEPT_MS } from '../algorithms/holds'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import { expiryFor } from '../plan'
 import { inWrites } from '../stores/expression-budget'
 import type { Item, PolicyWrite } from '../stores/store'
-import { RESERVATIONS, type Reserved, type ReservedUnits } from './reserved'
+import { RESERVATIONS, type Reserved, type ReservedUnits, reservedSince } from './reserved'
 
 /** What units of a policy came to in the end; `undefined` where that is not said, and they stay as reserved. */
 export type ActualUnits = (entry: ReservedUnits) => number | undefined
@@ -137,4 +137,18 @@ export function correctionsIn(
   const debts = debtWrites(item, entries, entries.map(owedBy(actual)), chargedAt, now)
   if (now > until) return debts
   return [...debts, ...backWrites(item, entries, entries.map(unusedBy(actual)), chargedAt, now)]
+}
+
+/** The writes that give units back, while the item is the one that was charged; and those that end slots. */
+export function giveBackParts(
+  item: Item,
+  reserved: Reserved,
+  units: readonly number[],
+  chargedAt: EpochMs,
+  now: EpochMs,
+): PolicyWrite[] {
+  const ends = endsIn(item, reserved)
+  const back =
+    (reservedSince(item) ?? Infinity) <= chargedAt ? backWrites(item, reserved.entries, units, chargedAt, now) : []
+  return back.length === 0 ? ends : [{ prefix: RESERVATIONS.prefix, write: heldSince(chargedAt) }, ...ends, ...back]
 }

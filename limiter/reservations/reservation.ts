@@ -1,6 +1,8 @@
 import { isCharged } from '../algorithms/algorithm'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type Decision, standingOf } from '../decision'
+import { IN_DOUBT_FAILURES } from '../errors'
+import type { WithoutStore } from '../options'
 import { takenFrom, type Units } from '../request'
 import { ALL_MARKS, type Item, REFUND_MARK } from '../stores/store'
 import { OBSERVED, RESERVATIONS, SHARED } from './reserved'
@@ -134,4 +136,39 @@ function withPolicy(policies: readonly CompiledPolicy[], added: CompiledPolicy):
   const list = known.get(policies) ?? [...policies, added]
   known.set(policies, list)
   return list
+}
+
+/** What reserving asks of a `RateLimiter`. */
+export interface ReservingLimiter {
+  decide(charges: readonly ReservedCharge[], withoutStore?: WithoutStore): Promise<Decision>
+  /** What was last seen of a subject. @default nothing, and settling may take a call more */
+  lastSeen?(key: string): Item | undefined
+}
+
+/**
+ * Decides charges that are settled once their true units are known.
+ *
+ * A decision without the store has a reservation where the answer of the store was lost: it may stand there, and
+ * settling it does nothing where it does not.
+ *
+ * @param forMs how long the reservation lasts, in milliseconds.
+ * @param isSettled whether the units of a policy are settled.
+ * @param caller the subject that the reservation is stored with. @default that of the first charge
+ */
+export async function reserve(
+  limiter: ReservingLimiter,
+  charges: readonly ReservedCharge[],
+  forMs: number,
+  isSettled: IsSettled,
+  withoutStore: WithoutStore = {},
+  caller = charges[0]!.key,
+): Promise<Decision & { readonly reservation?: string }> {
+  const reservation = new Reservation(charges, forMs, isSettled, caller)
+  const decision = await limiter.decide(reservation.charges, withoutStore)
+  const { allowed, degraded, failure } = decision
+  const token =
+    allowed && degraded && failure && IN_DOUBT_FAILURES.includes(failure)
+      ? reservation.tokenInDoubt
+      : reservation.tokenFor(decision, (key) => limiter.lastSeen?.(key))
+  return token === undefined ? decision : { ...decision, reservation: token }
 }

@@ -1,5 +1,4 @@
 import { numberOf } from '../algorithms/conditional-write'
-import { heldSince } from '../algorithms/holds'
 import { BoundedMap } from '../bounded-map'
 import type { EpochMs } from '../clock'
 import { fieldsOf } from '../compiled-policy'
@@ -7,21 +6,21 @@ import { StoreUnavailableError } from '../errors'
 import { giveBackOnce } from '../give-back'
 import type { SubjectItems } from '../items'
 import { type Plan, writing } from '../plan'
-import { type Item, isPassed, type PolicyWrite, type WriteId } from '../stores/store'
+import { type Item, isPassed, type WriteId } from '../stores/store'
 import {
   type ActualUnits,
-  backWrites,
   correctionsIn,
   debtWrites,
   endsIn,
   firstWrite,
+  giveBackParts,
   guessOf,
   isOpenIn,
   owedBy,
   policiesOf,
   unusedBy,
 } from './corrections'
-import { RESERVATIONS, type Reserved, reservedSince } from './reserved'
+import { RESERVATIONS, type Reserved } from './reserved'
 
 /** What became of what a request holds. `slots`: only these were left. */
 type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
@@ -230,16 +229,23 @@ function giveBack(items: SubjectItems, reserved: Reserved, units: readonly numbe
   return giveBackOnce(items, see, partsOf)
 }
 
-/** The writes that give units back, while the item is the one that was charged; and those that end slots. */
-function giveBackParts(
-  item: Item,
-  reserved: Reserved,
-  units: readonly number[],
-  chargedAt: EpochMs,
-  now: EpochMs,
-): PolicyWrite[] {
-  const ends = endsIn(item, reserved)
-  const back =
-    (reservedSince(item) ?? Infinity) <= chargedAt ? backWrites(item, reserved.entries, units, chargedAt, now) : []
-  return back.length === 0 ? ends : [{ prefix: RESERVATIONS.prefix, write: heldSince(chargedAt) }, ...ends, ...back]
+/** What settling asks of a `RateLimiter`. */
+export interface SettlingLimiter {
+  readonly items: SubjectItems
 }
+
+/**
+ * Settles a reservation: gives back what was not used, and charges what was used beyond it.
+ *
+ * @param reserved what it holds of each subject.
+ * @returns as `Settlements.settle`.
+ * @throws StoreUnavailableError
+ */
+export function settle({ items }: SettlingLimiter, reserved: readonly Reserved[], actual: ActualUnits) {
+  const settlements = settlementsOf.get(items) ?? new Settlements(items)
+  settlementsOf.set(items, settlements)
+  return settlements.settle(reserved, actual)
+}
+
+/** One for each table, for what was sent. */
+const settlementsOf = new WeakMap<SubjectItems, Settlements>()

@@ -1,4 +1,4 @@
-import { isMissing, missingPackage } from '../errors'
+import { isMissing, missingPackage } from '../aws/missing-package'
 
 const SDK = '@aws-sdk/client-dynamodb'
 

@@ -1,6 +1,15 @@
 import { apply, holds } from '../algorithms/conditional-write'
-import type { DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
-import { isPassed, NO_ITEM, standAsSeen } from './store'
+import {
+  type DeleteOutcome,
+  type Item,
+  type ItemWrite,
+  isPassed,
+  NO_ITEM,
+  type SeenMarks,
+  type StateStore,
+  standAsSeen,
+  type WriteOutcome,
+} from './store'
 
 /** How much a `MemoryStore` keeps. */
 export interface MemoryStoreOptions {

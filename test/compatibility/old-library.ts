@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { RateLimiter } from '../../limiter/rate-limiter'
 import type { ActualUnits } from '../../limiter/reservations/corrections'
-import type { reserve } from '../../limiter/reservations/reserving'
+import type { reserve } from '../../limiter/reservations/reservation'
 import type { StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/simulation'
 

@@ -1,7 +1,7 @@
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import type { LateCharges } from '../../limiter/consistency/counts'
 import { Fallback } from '../../limiter/consistency/fallback'
+import type { LateCharges } from '../../limiter/consistency/late-charges'
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { FailureMode } from '../../limiter/options'
 import type { Subject } from '../../limiter/request'

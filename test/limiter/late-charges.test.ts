@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds, listOf } from '../../limiter/algorithms/conditional-write'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
-import { lateWrite, stillCounting } from '../../limiter/consistency/counts'
+import { lateWrite, stillCounting } from '../../limiter/consistency/late-charges'
 import type { Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { MIDNIGHT } from './limiters'

@@ -1,5 +1,5 @@
-import type { LateCharges } from '../../limiter/consistency/counts'
 import { PendingCharges } from '../../limiter/consistency/counts'
+import type { LateCharges } from '../../limiter/consistency/late-charges'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'

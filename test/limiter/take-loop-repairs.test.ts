@@ -1,4 +1,4 @@
-import type { LateCharges } from '../../limiter/consistency/counts'
+import type { LateCharges } from '../../limiter/consistency/late-charges'
 import { StoreCalls } from '../../limiter/store-calls'
 import { CONTENTION, day, failed, fixed, frozenDeadline, minute, pace, reasonOf, T, world } from './two-processes'
 

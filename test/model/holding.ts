@@ -2,8 +2,10 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Decision } from '../../limiter/decision'
 import type { Slot, UsedUnits } from '../../limiter/options'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
+import { LibraryReservations } from '../../limiter/reservations/library-reservations'
 import type { Meter } from '../../limiter/reservations/meter'
-import { LibraryReservations, reserve, settle } from '../../limiter/reservations/reserving'
+import { reserve } from '../../limiter/reservations/reservation'
+import { settle } from '../../limiter/reservations/settlements'
 import { parseReservation } from '../../limiter/reservations/token'
 
 /** What an allowed request holds. */

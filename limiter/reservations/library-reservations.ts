@@ -1,78 +1,16 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decision } from '../decision'
-import { ConfigError, IN_DOUBT_FAILURES, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
-import type { SubjectItems } from '../items'
-import type { AcquireOptions, ReservedDecision, ReserveOptions, Slot, UsedUnits, WithoutStore } from '../options'
+import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
+import type { AcquireOptions, ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
 import { parseDuration } from '../policies/duration'
 import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from '../policies/quota'
 import type { Charge } from '../request'
-import type { Item } from '../stores/store'
 import type { ActualUnits } from './corrections'
 import { actualOf, entriesOf, type Meter, type MeterOptions, meterOf, type TakenUnits } from './meter'
-import { type IsSettled, Reservation, type ReservedCharge } from './reservation'
-import type { Reserved, ReservedUnits } from './reserved'
-import { Settlements } from './settlements'
+import { Reservation, type ReservingLimiter, reserve } from './reservation'
+import type { ReservedUnits } from './reserved'
+import { type SettlingLimiter, settle } from './settlements'
 import { parseReservation } from './token'
-
-/** What reserving asks of a `RateLimiter`. */
-export interface ReservingLimiter {
-  decide(charges: readonly ReservedCharge[], withoutStore?: WithoutStore): Promise<Decision>
-  /** What was last seen of a subject. @default nothing, and settling may take a call more */
-  lastSeen?(key: string): Item | undefined
-}
-
-/** What settling asks of it. */
-export interface SettlingLimiter {
-  readonly items: SubjectItems
-}
-
-/**
- * Decides charges that are settled once their true units are known.
- *
- * A decision without the store has a reservation where the answer of the store was lost: it may stand there, and
- * settling it does nothing where it does not.
- *
- * @param forMs how long the reservation lasts, in milliseconds.
- * @param isSettled whether the units of a policy are settled.
- * @param caller the subject that the reservation is stored with. @default that of the first charge
- */
-export async function reserve(
-  limiter: ReservingLimiter,
-  charges: readonly ReservedCharge[],
-  forMs: number,
-  isSettled: IsSettled,
-  withoutStore: WithoutStore = {},
-  caller = charges[0]!.key,
-): Promise<Decision & { readonly reservation?: string }> {
-  const reservation = new Reservation(charges, forMs, isSettled, caller)
-  const decision = await limiter.decide(reservation.charges, withoutStore)
-  const { allowed, degraded, failure } = decision
-  const token =
-    allowed && degraded && failure && IN_DOUBT_FAILURES.includes(failure)
-      ? reservation.tokenInDoubt
-      : reservation.tokenFor(decision, (key) => limiter.lastSeen?.(key))
-  return token === undefined ? decision : { ...decision, reservation: token }
-}
-
-/**
- * Settles a reservation: gives back what was not used, and charges what was used beyond it.
- *
- * @param reserved what it holds of each subject.
- * @returns as `Settlements.settle`.
- * @throws StoreUnavailableError
- */
-export function settle(
-  { items }: SettlingLimiter,
-  reserved: readonly Reserved[],
-  actual: ActualUnits,
-): Promise<boolean> {
-  const settlements = settlementsOf.get(items) ?? new Settlements(items)
-  settlementsOf.set(items, settlements)
-  return settlements.settle(reserved, actual)
-}
-
-/** One for each process and table, for what it has sent. */
-const settlementsOf = new WeakMap<SubjectItems, Settlements>()
 
 /** What acquiring slots, and reserving and settling units, ask of a `RateLimiter`. */
 interface AcquiringLimiter extends ReservingLimiter, SettlingLimiter {
