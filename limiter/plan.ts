@@ -11,7 +11,11 @@ export interface KnownItems {
   view(key: string): View | undefined
   /** Names a write, so that it counts once however often it is sent. */
   nextId(): WriteId
-  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. @param id @default a new one */
+  /**
+   * Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed.
+   *
+   * @param id @default a new one
+   */
   fit(
     parts: readonly PolicyWrite[],
     policies: readonly CompiledPolicy[],

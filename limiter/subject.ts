@@ -38,8 +38,8 @@ const MAX_KEPT = 16
  *
  * The one that was used longest ago is evicted. A flood of other subjects evicts none with a lease that can be spent,
  * with requests that wait, or with units that were counted here and not sent: those are sent first. What was admitted
- * without the store is remembered when its record goes (`OutageCount.onEvicted`). Where more than `max` subjects have such
- * things, up to twice as many are remembered.
+ * without the store is remembered when its record goes (`OutageCount.onEvicted`). Where more than `max` subjects have
+ * such things, up to twice as many are remembered.
  */
 export class Subjects {
   private readonly records = new Map<string, SubjectRecord>()
@@ -93,9 +93,7 @@ export class Subjects {
     if (view) view.consecutiveConflicts = wasRefused ? view.consecutiveConflicts + 1 : 0
   }
 
-  /**
-   * Forgets a subject that is reset, but for requests that wait. Resolves once nothing of it is on its way to the store.
-   */
+  /** Forgets a subject that is reset, except waiting requests. Resolves once no call of it is under way. */
   async forget(key: string): Promise<void> {
     const record = this.records.get(key)
     if (!record) return
