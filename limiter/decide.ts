@@ -23,7 +23,7 @@ import { type Item, marksOf, type PolicyWrite, type WriteOutcome } from './store
 import { isRecent, othersWrote, rememberDenial, type View } from './view'
 
 /** One of several requests that are decided together. */
-export interface Pending extends Units {
+interface Pending extends Units {
   /** The answer, once there is one. */
   verdicts: Verdicts | undefined
 }
@@ -138,7 +138,7 @@ function knowledgeOf(
 }
 
 /** What is known of a subject, and how far that can be relied on. */
-export interface Knowledge {
+interface Knowledge {
   readonly view: View | undefined
   /** The view is recent enough to deny by. */
   readonly isTrusted: boolean
@@ -184,7 +184,7 @@ interface Denial {
  * @param pending one or more requests.
  * @param guessing as in `chargeWrites`.
  */
-export function planFor(
+function planFor(
   knowledge: Knowledge,
   policies: readonly CompiledPolicy[],
   pending: readonly Pending[],
@@ -236,7 +236,7 @@ function planDenials(
 }
 
 /** The answers to the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
-export const answersAfter = (
+const answersAfter = (
   { admitted, verdicts }: Extract<Next, { readonly kind: 'write' }>,
   { kind, item }: WriteOutcome,
   asKnown: boolean,

@@ -33,7 +33,7 @@ export const debtWrites = (
   writesOf(entries, units, (policy, owed) => debt(fieldsOf(item, policy)!, policy, owed, chargedAt, now))
 
 /** The writes that give these units of each policy back. */
-export const backWrites = (
+const backWrites = (
   item: Item,
   entries: readonly ReservedUnits[],
   units: readonly number[],

@@ -35,7 +35,7 @@ type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; reado
  *
  * It takes `UpdateItem` alone: where nothing is known of a subject, a write that is refused says what is stored.
  */
-export class Settlements {
+class Settlements {
   private readonly shared: SharedUnits
   /** Settlements that are under way here, by the reservation: several of one come one after another. */
   private readonly running = new Map<string, Promise<unknown>>()
@@ -144,7 +144,7 @@ const MAX_REMEMBERED = 1000
  * - what is given back comes last, at most once: while a mark stands as seen that the write changes itself. Where the
  *   answer is lost, or the subject was reset since, it stays charged.
  */
-export class SharedUnits {
+class SharedUnits {
   /** By reservation and subject. */
   private readonly debts = new BoundedMap<string, Debts>(MAX_REMEMBERED)
 
@@ -247,5 +247,4 @@ export function settle({ items }: SettlingLimiter, reserved: readonly Reserved[]
   return settlements.settle(reserved, actual)
 }
 
-/** One for each table, for what was sent. */
 const settlementsOf = new WeakMap<SubjectItems, Settlements>()

@@ -217,7 +217,7 @@ export function proofsOf<Entry>(entries: readonly Entry[]): ChargeProofs<Entry> 
 }
 
 /** Whether each of so many entries was charged; `undefined` for all where that is not proven. */
-export function provenBy(root: unknown, told: string, count: number): readonly (boolean | undefined)[] {
+function provenBy(root: unknown, told: string, count: number): readonly (boolean | undefined)[] {
   const length = 1 + 2 * CHARACTERS
   const bits: boolean[] = []
   const hashes: string[] = []

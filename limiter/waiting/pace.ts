@@ -111,7 +111,7 @@ interface Writer {
  * range of ids, and one that has moved was written since. Processes share eight marks; who finds another's writes under
  * its own takes another one.
  */
-export class Rivals {
+class Rivals {
   private writers: Writer[] = []
   private round = 0
   private isFirst = true
@@ -172,15 +172,15 @@ export function inTurns<C extends Taking>(charge: C, withinMs: number): C | unde
 }
 
 /** How long the slowest of its limits takes for what a request takes, in milliseconds. */
-export const turnMs = (charge: Taking): number =>
+const turnMs = (charge: Taking): number =>
   Math.max(...charge.policies.map((policy) => (unitsOf(charge, policy) * policy.windowMs) / policy.limit))
 
 /** How long the strictest of its limits takes from empty to full, in milliseconds. */
-export const fullMs = ({ policies }: Taking): number =>
+const fullMs = ({ policies }: Taking): number =>
   Math.min(...policies.map((policy) => (burstOf(policy) * policy.windowMs) / policy.limit))
 
 /** How long it takes until so many requests would fit, one after another, if nobody else came; in milliseconds. */
-export function roundMs(charge: Taking, requests: number, item: Item | undefined, now: EpochMs): number {
+function roundMs(charge: Taking, requests: number, item: Item | undefined, now: EpochMs): number {
   const waits = charge.policies.map((policy) => {
     const units = Math.max(1, unitsOf(charge, policy) * requests)
     const before = Math.floor((units - 1) / burstOf(policy)) * burstOf(policy)

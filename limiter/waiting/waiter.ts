@@ -23,7 +23,7 @@ export interface Admission {
 }
 
 /** The moment of a turn, by `performance.now`. */
-export interface Turn extends Admission {
+interface Turn extends Admission {
   readonly at: number
 }
 

@@ -6,7 +6,7 @@
  */
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
   'lines of source': { most: 62_500, goal: 58_500 },
-  'files of limiter/': { most: 101, goal: 101 },
+  'files of limiter/': { most: 102, goal: 102 },
   'files of limiter/ beside its folders': { most: 25, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 2, goal: 0 },
@@ -17,7 +17,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'microtask turns of a warm take': { most: 7, goal: 7 },
   'modules of lambda/ and limiter/ that cli/ imports': { most: 78, goal: 75 },
   'imports of them in cli/': { most: 95, goal: 95 },
-  'words of docs/ without docs/api': { most: 85_000, goal: 65_300 },
+  'words of docs/ without docs/api': { most: 85_100, goal: 65_300 },
   'words of --help': { most: 10_250, goal: 9_500 },
   'bytes that the authorizer loads first': { most: 119_000, goal: 118_600 },
   'bytes of all its files': { most: 263_000, goal: 263_000 },
