@@ -67,7 +67,7 @@ export function* decide(items: SubjectItems, { key, policies, requests }: Batch)
       if (next.denials.length === 1 && records.length === 0)
         rememberDenial(known.view!, policies, pending[0]!, verdicts, now)
     } else if (next.kind === 'answer') {
-      answer(next.admitted, answersFrom(next.item, true, next.admitted, policies, now))
+      answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))
     } else {
       const write = items.fit(next.parts, policies, known.view?.item, now)
       const outcome = (yield writing(write)) as Tried<WriteOutcome>
@@ -182,16 +182,17 @@ interface Denial {
  * Plans the next step for requests of one subject; pure.
  *
  * @param pending one or more requests.
- * @param guessing as in `chargeWrites`.
+ * @param isFirst whether nothing was refused yet: then a write may guess (`chargeWrites`).
  */
 function planFor(
   knowledge: Knowledge,
   policies: readonly CompiledPolicy[],
   pending: readonly Pending[],
   now: EpochMs,
-  guessing: boolean,
+  isFirst: boolean,
 ): Next {
   const { view } = knowledge
+  const guessFrom = isFirst ? view : undefined
   const states = statesOf(view, policies)
   let admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
   let total = sumOf(admitted)
@@ -201,13 +202,13 @@ function planFor(
   // admitted without a charge, which needs a view as recent as a denial does
   const passesUncharged = steps.some(({ write }) => !write)
   if (passesUncharged && !knowledge.isTrusted) return READ_FIRST
-  let parts = chargeWrites(steps, view, policies, total, now, guessing)
+  let parts = chargeWrites(steps, policies, total, now, guessFrom)
   // each hold is in both expressions, which other units are not
   while (total.holds && admitted.length > 1 && inWrites(parts).length > 1) {
     admitted = admitted.slice(0, Math.ceil(admitted.length / 2))
     total = sumOf(admitted)
     steps = stepAll(states, policies, total, now)
-    parts = chargeWrites(steps, view, policies, total, now, guessing)
+    parts = chargeWrites(steps, policies, total, now, guessFrom)
   }
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
   if (knowledge.readFirst) return READ_FIRST
@@ -238,11 +239,8 @@ function planDenials(
 /** The answers to the requests of a write that was applied. @param asKnown it found the item as it was planned for. */
 const answersAfter = (
   { admitted, verdicts }: Extract<Next, { readonly kind: 'write' }>,
-  { kind, item }: WriteOutcome,
+  found: WriteOutcome,
   asKnown: boolean,
   policies: readonly CompiledPolicy[],
   now: EpochMs,
-): Verdicts[] =>
-  asKnown && admitted.length === 1
-    ? [verdicts]
-    : answersFrom(item, kind === 'applied', admitted, policies, now, verdicts)
+): Verdicts[] => (asKnown && admitted.length === 1 ? [verdicts] : answersFrom(found, admitted, policies, now, verdicts))

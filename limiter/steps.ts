@@ -3,7 +3,7 @@ import { apply, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { NO_UNITS, type Units, unitsOf } from './request'
-import type { Item, PolicyWrite } from './stores/store'
+import type { PolicyWrite, WriteOutcome } from './stores/store'
 import type { View } from './view'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
@@ -85,21 +85,21 @@ export function thatFit<R extends Units>(
  * never what it may do.
  *
  * @param steps from what is known, for these very units.
- * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
+ * @param guessFrom for the first try only: what a refusal brought back needs no guess, and a write made from it
+ * succeeds.
  */
 export function chargeWrites(
   steps: readonly Step[],
-  view: View | undefined,
   policies: readonly CompiledPolicy[],
   units: Units,
   now: EpochMs,
-  guessing: boolean,
+  guessFrom?: View,
 ): PolicyWrite[] {
-  const isGuessing = guessing && view?.shared === true
+  const view = guessFrom?.shared ? guessFrom : undefined
   const writes = steps.map((step, i): Partial<PolicyWrite> => {
     const policy = policies[i]!
     const { counter, prefix } = policy
-    const seen = isGuessing ? fieldsOf(view.item, policy) : undefined
+    const seen = view && fieldsOf(view.item, policy)
     const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
     const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now, now, units.holds) : step
     return { prefix, write: (counter.canMerge(step, guessed) && guessed.write) || step.write }
@@ -161,13 +161,12 @@ export class FleetClock {
  *
  * A policy that let them pass uncharged did so by what was known before the write, whatever the item says of it.
  *
- * @param isBefore whether the item is as it was before the write; one that has the write in it tells how the policies
- * stand, and each request's units are in it already.
+ * @param found the item as it was before the write; one that has the write in it, `already-applied`, tells how the
+ * policies stand, and each request's units are in it already.
  * @param planned what the policies said before the write; the same for all the requests that share it.
  */
 export function answersFrom(
-  item: Item,
-  isBefore: boolean,
+  { kind, item }: Pick<WriteOutcome, 'kind' | 'item'>,
   admitted: readonly Units[],
   policies: readonly CompiledPolicy[],
   now: EpochMs,
@@ -175,7 +174,7 @@ export function answersFrom(
 ): Verdicts[] {
   let truth: States = statesOf({ item }, policies)
   return admitted.map((request) => {
-    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now).map((step, i): Step => {
+    const steps = stepAll(truth, policies, kind === 'applied' ? request : NO_UNITS, now).map((step, i): Step => {
       const said = planned?.[i]
       if (!said || isCharged(said)) return step
       const { verdict } = policies[i]!.counter.step(truth[i], 0, now)

@@ -113,7 +113,14 @@ describe('the writes of a charge', () => {
     cost: number,
     now: number,
     guessing: boolean,
-  ) => chargeWrites(stepAll(statesOf(view, policies), policies, { cost }, now), view, policies, { cost }, now, guessing)
+  ) =>
+    chargeWrites(
+      stepAll(statesOf(view, policies), policies, { cost }, now),
+      policies,
+      { cost },
+      now,
+      guessing ? view : undefined,
+    )
   const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
 
   it('are one for each charged policy, under its attribute prefix', () => {

@@ -9,7 +9,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'files of limiter/': { most: 102, goal: 102 },
   'files of limiter/ beside its folders': { most: 25, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
-  'functions of more than 5 parameters beside the folders of limiter/': { most: 2, goal: 0 },
+  'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
   'loops in limiter/ that await a call under a deadline': { most: 3, goal: 3 },
   'functions that a warm take enters': { most: 152, goal: 131 },
   'files that a warm take enters': { most: 33, goal: 33 },
