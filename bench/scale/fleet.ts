@@ -1,10 +1,10 @@
 import { createLimiter, type Limiter } from '../../limiter'
 import { exponential, seeded } from '../random'
+import { VirtualTime } from '../virtual-time'
 import { TokenBucket } from './allowance'
 import { popularity } from './popularity'
 import type { Scenario } from './scenarios'
-import { SimulatedTable } from './simulated-table'
-import { VirtualTime } from './virtual-time'
+import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
 /** What an invocation takes beside its calls to DynamoDB, in milliseconds. */
 const OVERHEAD_MS = 1.5
@@ -43,7 +43,7 @@ export interface Second {
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
-  const time = new VirtualTime(START)
+  const time = new VirtualTime(START, { togetherMs: TOGETHER_MS })
   const uninstall = time.install(seed)
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))

@@ -1,7 +1,7 @@
 import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
 import { below, exponential, seeded } from '../random'
-import { SimulatedTable } from './simulated-table'
-import { VirtualTime } from './virtual-time'
+import { VirtualTime } from '../virtual-time'
+import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
 const CALL_MS = 5
 /** The beginning of a window of any length up to a day. */
@@ -9,7 +9,7 @@ const START = Date.UTC(2026, 0, 15)
 
 /** A leased limit in virtual time: instances with one item in common, which takes 1,000 writes a second, 5 ms each. */
 class LeasedFleet {
-  readonly time = new VirtualTime(START)
+  readonly time = new VirtualTime(START, { togetherMs: TOGETHER_MS })
   readonly table: SimulatedTable
   readonly random: () => number
   instances: Limiter[] = []

@@ -7,9 +7,12 @@ import {
   type WriteOutcome,
 } from '../../limiter'
 import { exponential } from '../random'
+import type { VirtualTime } from '../virtual-time'
 import { PerSecond } from './allowance'
 import { PUBLISHED } from './published-limits'
-import type { VirtualTime } from './virtual-time'
+
+/** Simulated events this close together, in milliseconds, happen at once: `VirtualTime`. */
+export const TOGETHER_MS = 0.05
 
 export interface SimulatedTableOptions {
   readonly time: VirtualTime

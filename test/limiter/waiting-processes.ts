@@ -1,8 +1,8 @@
 import { seeded } from '../../bench/random'
+import { VirtualTime } from '../../bench/virtual-time'
 import { createLimiter, type Decision, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { StateStore } from '../../limiter/stores/store'
-import { VirtualTime } from '../model/virtual-time'
 import { MIDNIGHT } from './limiters'
 
 /** How far processes are from the store: milliseconds there and back. */
@@ -46,7 +46,7 @@ export async function runProcesses(setup: Setup, seed = 1) {
   const { policies, processes, forMs, distance = 'jitter', waiting = 10, subjects = ['vendor'], cost = 1 } = setup
   const { skewMs = 0, lagMs, abortEvery = Infinity, options, outage } = setup
   let requestsMade = 0
-  const time = new VirtualTime(MIDNIGHT, () => undefined)
+  const time = new VirtualTime(MIDNIGHT)
   const random = seeded(seed + 77)
   const uninstall = time.install(seed)
   const memory = new MemoryStore()

@@ -1,3 +1,4 @@
+import { VirtualTime } from '../../bench/virtual-time'
 import { type AnyPolicyInput, type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
 import { ConfigError, type Mistake } from '../../limiter/errors'
@@ -19,7 +20,6 @@ import {
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
 import { decideHolding, end, type Held, meterOn, unitsOfEach } from './holding'
 import type { CallFault, Scenario, Step } from './scenario'
-import { VirtualTime } from './virtual-time'
 
 /** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
 const MIDNIGHT = 1_763_683_200_000
@@ -221,7 +221,7 @@ export class Simulation {
     private readonly options: SimulationOptions = {},
   ) {
     const { start = MIDNIGHT } = scenario
-    this.time = new VirtualTime(start, (owner) => this.heldUntil(owner as Instance | undefined))
+    this.time = new VirtualTime(start, { held: (owner) => this.heldUntil(owner as Instance | undefined) })
     this.store = options.store ?? new MemoryStore()
     const { next } = options
     if (next) {

@@ -10,7 +10,7 @@ import { popularity } from '../../bench/scale/popularity'
 import { minutesToWarm, secondsToScale } from '../../bench/scale/published-limits'
 import { SCENARIOS } from '../../bench/scale/scenarios'
 import { SimulatedTable } from '../../bench/scale/simulated-table'
-import { VirtualTime } from '../../bench/scale/virtual-time'
+import { VirtualTime } from '../../bench/virtual-time'
 import type { ItemWrite } from '../../limiter'
 import { add, when } from '../../limiter/algorithms/conditional-write'
 
