@@ -15,8 +15,8 @@ export interface SettlerSource {
 }
 
 /** Settlements that did not get through are sent again with later requests, so many of them at most, so often. */
-const MOST_UNFINISHED = 100
-const MOST_TRIES = 3
+const MAX_UNFINISHED = 100
+const MAX_TRIES = 3
 /** Between two warnings of one kind, in milliseconds. */
 const WARN_EVERY_MS = 60_000
 
@@ -70,12 +70,12 @@ export class Settlements {
       const { code, reason } = (error ?? {}) as { readonly code?: string; readonly reason?: string }
       this.warn('settlement_failed', error)
       const isPassing = code === 'store_unavailable' && reason !== 'refused' && reason !== 'missing-table'
-      if (isPassing && one.tries < MOST_TRIES && this.unfinished.size < MOST_UNFINISHED)
+      if (isPassing && one.tries < MAX_TRIES && this.unfinished.size < MAX_UNFINISHED)
         this.unfinished.set(reservation, one)
       // what its units came to is not known, but it is over
       else if (one.ending.used !== undefined && code !== 'store_unavailable') {
         const { used: _, ...ending } = one.ending
-        await this.attempt(reservation, { ending, tries: MOST_TRIES })
+        await this.attempt(reservation, { ending, tries: MAX_TRIES })
       }
     }
   }

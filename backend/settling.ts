@@ -14,7 +14,7 @@ export interface SettleOptions {
 }
 
 const SETTLE_WITHIN_MS = 20
-const LONGEST_MS = 10_000
+const MAX_MS = 10_000
 
 let settler: Settler | undefined
 
@@ -44,7 +44,7 @@ interface Served {
  * is forgotten is settled all the same, and a report of its handler at once.
  */
 const served = new Map<string, Served>()
-const MOST_SERVED = 1000
+const MAX_SERVED = 1000
 
 /** What a request has really used, as far as it is known. */
 export type CostNow = UsedUnits | undefined | Promise<UsedUnits | undefined>
@@ -62,8 +62,8 @@ export interface RequestSettling {
 
 /** Loads what settling needs while the function starts, which Lambda does with a whole processor. */
 export function prepareToSettle({ settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions): void {
-  if (!(settleWithinMs >= 0 && settleWithinMs <= LONGEST_MS))
-    throw new TypeError(`settleWithinMs must be milliseconds from 0 to ${LONGEST_MS}, got ${String(settleWithinMs)}`)
+  if (!(settleWithinMs >= 0 && settleWithinMs <= MAX_MS))
+    throw new TypeError(`settleWithinMs must be milliseconds from 0 to ${MAX_MS}, got ${String(settleWithinMs)}`)
   if (settlingTable()) ofFunction.prepare()
 }
 
@@ -82,7 +82,7 @@ export function beginSettling(
   const request: Served = served.get(reservation) ?? { wrappers: 0 }
   request.wrappers++
   served.set(reservation, request)
-  if (served.size > MOST_SERVED) served.delete(served.keys().next().value!)
+  if (served.size > MAX_SERVED) served.delete(served.keys().next().value!)
   let hasEnded = false
   const settled = async (cost: () => CostNow) => {
     const units = request.isHandedOn || request.used !== undefined ? undefined : await known(cost, settlements)
@@ -113,7 +113,7 @@ const TOO_EARLY = 'a connection that is open cannot be settled: report what it h
 /** What `cost` says within ten seconds. */
 async function known(cost: () => CostNow, settlements: Settlements): Promise<UsedUnits | undefined> {
   try {
-    return await within(LONGEST_MS, Promise.resolve(cost()), undefined)
+    return await within(MAX_MS, Promise.resolve(cost()), undefined)
   } catch (error) {
     settlements.warn('cost_failed', error)
     return undefined
@@ -133,7 +133,7 @@ export async function reportCost(request: unknown, used: UsedUnits): Promise<voi
   if (reservation === '') return
   const running = served.get(reservation)
   if (running) running.used = used
-  else await within(LONGEST_MS, ofFunction.settle(reservation, { used }), undefined)
+  else await within(MAX_MS, ofFunction.settle(reservation, { used }), undefined)
 }
 
 /**

@@ -1,5 +1,5 @@
 /** API Gateway gives an integration 29 s, and the handler needs some of them. */
-const LONGEST_WAIT_MS = 10_000
+const MAX_WAIT_MS = 10_000
 
 /** Time left for the function after the wait, in milliseconds, so that the handler can still answer. */
 const SPARE_MS = 1000
@@ -17,7 +17,7 @@ interface LambdaContext {
 export async function waitForTurn(
   delayMs: number,
   given: readonly unknown[],
-  maxDelayMs: number = LONGEST_WAIT_MS,
+  maxDelayMs: number = MAX_WAIT_MS,
 ): Promise<void> {
   const contexts = given as readonly (LambdaContext | null | undefined)[]
   const context = contexts.find((one) => typeof one?.getRemainingTimeInMillis === 'function')

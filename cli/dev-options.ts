@@ -55,7 +55,7 @@ export type RunDev = (options: DevOptions, io: DevIo) => Promise<void>
 export const routeKeysOf = ({ handler, routes }: Pick<DevOptions, 'handler' | 'routes'>): readonly string[] =>
   routes ?? (handler === undefined ? ['ask'] : [])
 
-const MOST_PORT = 65_535
+const MAX_PORT = 65_535
 const ABOVE = 10_000
 
 /** The port of the embedded engine: the same every time for the same gateway, so that it can be found. */
@@ -66,9 +66,9 @@ export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dy
     return dynamodbPort
   }
   if (port === 0) return 0
-  return port + ABOVE <= MOST_PORT ? port + ABOVE : port - ABOVE
+  return port + ABOVE <= MAX_PORT ? port + ABOVE : port - ABOVE
 }
 
 /** The ports of gateways whose embedded engine would be at this one. */
 export const gatewayPortsOf = (engine: number): readonly number[] =>
-  [engine - ABOVE, engine + ABOVE].filter((port) => port > 0 && port <= MOST_PORT && enginePort({ port }) === engine)
+  [engine - ABOVE, engine + ABOVE].filter((port) => port > 0 && port <= MAX_PORT && enginePort({ port }) === engine)

@@ -1,6 +1,6 @@
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
 import { Mistake } from '../limiter/errors'
-import { MOST_POLICIES, weightOf } from '../limiter/policies/parse-policies'
+import { MAX_POLICIES, weightOf } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
 import type { Charge } from '../limiter/rate-limiter'
@@ -88,7 +88,7 @@ const takesFrom = (units: Units, policies: readonly CompiledPolicy[]): boolean =
   policies.some((policy) => takenFrom(units, policy) > 0)
 
 /** Kinds of requests remembered; only clients with overrides make more than this. */
-const MOST_PLANS = 5000
+const MAX_PLANS = 5000
 
 /**
  * Computes the policies for each kind of request once: the global policies first, then the route's, then the tier's.
@@ -124,7 +124,7 @@ export class Plans {
     const known = this.bySet.get(policies)?.get(kind)
     if (known) return known
     const plan = make()
-    if (this.count++ >= MOST_PLANS) {
+    if (this.count++ >= MAX_PLANS) {
       this.bySet = new WeakMap()
       this.count = 1
     }
@@ -181,7 +181,7 @@ export class Plans {
     const count = weightOf(made.flatMap((group) => group.policies.map(({ written }) => written)))
     const holds = forMs > 0 || made.some((group) => group.policies.some(({ counter }) => counter.isEndedByOthers))
     const holding = holds ? { forMs, isSettled: isSettledIn(settled) } : undefined
-    return new Plan(made, rules.scopes.length > 1 && count > MOST_POLICIES, holding, onCollision)
+    return new Plan(made, rules.scopes.length > 1 && count > MAX_POLICIES, holding, onCollision)
   }
 
   /**

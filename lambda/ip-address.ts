@@ -14,7 +14,7 @@ export interface IpRange {
 const IPV4_MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff]
 
 /** The longest spelling of an address, with brackets, a zone and a port, is well below this. */
-const LONGEST_ADDRESS = 128
+const MAX_ADDRESS_LENGTH = 128
 
 /**
  * Parses an address in any spelling; brackets, a port and a zone are ignored. A mapped or compatible IPv4 address
@@ -80,7 +80,7 @@ export function printedRange({ first, bits }: IpRange): string {
 }
 
 function withoutPort(address: string): string {
-  if (address.length > LONGEST_ADDRESS) return ''
+  if (address.length > MAX_ADDRESS_LENGTH) return ''
   const bare = address.trim()
   const [, bracketed, dotted] = /^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(bare) ?? []
   return bracketed ?? dotted ?? bare

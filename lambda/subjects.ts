@@ -22,7 +22,7 @@ export interface SubjectInputs {
  * Longer values are distinguished by their first characters only; the system that sets the header or signs the token
  * has chosen them.
  */
-const LONGEST_VALUE = 512
+const MAX_VALUE_LENGTH = 512
 
 /**
  * The subject that these dimensions count, as one text. Where a request lacks one of them, its address replaces it.
@@ -65,5 +65,5 @@ function partOf(dimension: Dimension, inputs: SubjectInputs): string {
       : undefined
   const subject = namespace && dimension.startsWith('claim:') ? `claim@${namespace}:${name}` : dimension
   if (typeof value === 'boolean' || typeof value === 'number') return `${subject}=${value}`
-  return typeof value === 'string' && value !== '' ? `${subject}=${value.slice(0, LONGEST_VALUE)}` : address
+  return typeof value === 'string' && value !== '' ? `${subject}=${value.slice(0, MAX_VALUE_LENGTH)}` : address
 }

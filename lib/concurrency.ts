@@ -15,7 +15,7 @@ const WARNING = 'sluice:reservedConcurrency'
 const DEADLINE_MS = 300
 
 /** An ordinary burst keeps fewer instances busy. */
-const FEWEST = 20
+const MIN_CONCURRENCY = 20
 
 /** Warns that other functions of the account can use up the concurrency of this one, so that requests get a 500. */
 export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Duration | undefined): void {
@@ -23,7 +23,7 @@ export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Dura
   Annotations.of(scope).addWarningV2(
     WARNING,
     'no concurrency is reserved for the authorizer: if a flood or another function uses up the account’s concurrency, every request to every API of this ' +
-      `limiter gets a 500. Set reservedConcurrentExecutions to peak requests per second × ${Math.max(0.1, seconds)} s, at least ${FEWEST}; see "Concurrency" in docs/deploy.md`,
+      `limiter gets a 500. Set reservedConcurrentExecutions to peak requests per second × ${Math.max(0.1, seconds)} s, at least ${MIN_CONCURRENCY}; see "Concurrency" in docs/deploy.md`,
   )
 }
 

@@ -10,7 +10,7 @@ import type { Construct } from 'constructs'
  * @see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
 const POLICY_BYTES = 20_480
-const FEWEST_BYTES = 300
+const MIN_BYTES = 300
 const WARN_ABOVE = 40
 
 /**
@@ -30,7 +30,7 @@ export function invokeRoleFor(scope: Construct, handlers: readonly IFunction[]):
 
 /** Why so many APIs cannot have a permission each; warns where it becomes close. */
 export function permissionMistakes(scope: Construct, apis: number): string[] {
-  const most = Math.floor(POLICY_BYTES / FEWEST_BYTES)
+  const most = Math.floor(POLICY_BYTES / MIN_BYTES)
   const reason = `Lambda takes 20 KB of permissions for a function, which is about 50 APIs (${scope.node.path})`
   if (apis > most) return [`invokeRole must be true for more than ${most} protected APIs, got ${apis}: ${reason}`]
   if (apis > WARN_ABOVE)

@@ -10,11 +10,11 @@ export interface CircuitBreakerOptions {
 /** Failures are counted over this many milliseconds. */
 const PERIOD_MS = 10_000
 /** It opens at so many failures, if they are half of all calls. */
-const FEWEST_FAILURES = 5
+const MIN_FAILURES = 5
 const FAILED_SHARE = 0.5
 /** How long it stays open at first; each probe that fails doubles it. */
 const FIRST_PAUSE_MS = 1000
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 
 /**
  * Stops calls to a table that keeps failing, so that an outage costs a decision no time and the table no load, and
@@ -39,9 +39,9 @@ export class CircuitBreaker {
   allows(): boolean {
     if (!this.isOpen) return true
     const now = this.options.clock()
-    const early = now < this.openUntil && now > this.openUntil - 2 * LONGEST_PAUSE_MS // unless the clock was set back
+    const early = now < this.openUntil && now > this.openUntil - 2 * MAX_PAUSE_MS // unless the clock was set back
     // a probe that takes longer was frozen with its instance
-    const probing = this.probedAt !== undefined && Math.abs(now - this.probedAt) < LONGEST_PAUSE_MS
+    const probing = this.probedAt !== undefined && Math.abs(now - this.probedAt) < MAX_PAUSE_MS
     if (probing || early) return false
     this.probedAt = now
     return true
@@ -65,7 +65,7 @@ export class CircuitBreaker {
     this.calls++
     if (succeeded) return
     this.failures++
-    if (this.failures >= FEWEST_FAILURES && this.failures >= FAILED_SHARE * this.calls) this.open(FIRST_PAUSE_MS, at)
+    if (this.failures >= MIN_FAILURES && this.failures >= FAILED_SHARE * this.calls) this.open(FIRST_PAUSE_MS, at)
   }
 
   /** Calls that were under way when it opened come in here, too: what they say is as good as a probe's. */
@@ -73,7 +73,7 @@ export class CircuitBreaker {
     const wasProbe = this.probedAt !== undefined
     this.probedAt = undefined
     if (!succeeded) {
-      if (wasProbe) this.open(Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2), at)
+      if (wasProbe) this.open(Math.min(MAX_PAUSE_MS, this.pauseMs * 2), at)
       return
     }
     this.pauseMs = this.calls = this.failures = 0

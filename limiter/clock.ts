@@ -22,7 +22,7 @@ export const systemClock: Clock = () => Date.now()
  * How far our clock may be off before it is not gone by any more. An answer's date is cut to the second, which comes on
  * top.
  */
-const MOST_OFF_MS = 60_000
+const MAX_OFF_MS = 60_000
 const DATE_STEP_MS = 1000
 /**
  * A call during which our clock went by that much faster or slower than time does says nothing: it was set, or we were
@@ -66,7 +66,7 @@ export class ServerTime {
   private compare(date: EpochMs, beganAt: EpochMs, endedAt: EpochMs, elapsedThen: number): void {
     const cameAt = this.elapsed()
     const isSteady = Math.abs(endedAt - beganAt - (cameAt - elapsedThen)) <= STEADY_MS
-    const isWrong = date + DATE_STEP_MS < beganAt - MOST_OFF_MS || date > endedAt + MOST_OFF_MS
+    const isWrong = date + DATE_STEP_MS < beganAt - MAX_OFF_MS || date > endedAt + MAX_OFF_MS
     if (!isSteady && isWrong !== (this.lastAnswer !== undefined)) return
     if (isWrong !== (this.lastAnswer !== undefined)) {
       this.onChange(isWrong ? 'wrong' : 'right', Math.round(endedAt - date))

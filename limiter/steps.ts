@@ -108,7 +108,7 @@ export function chargeWrites(
 }
 
 /** A clock that is further ahead than this says nothing of the others. */
-const MOST_AHEAD_MS = 5000
+const MAX_AHEAD_MS = 5000
 /** How long the largest lead that was found counts; clocks drift, and instances come and go. */
 const REMEMBERED_MS = 60_000
 /** A view as young as this is not read again because of clocks. */
@@ -133,7 +133,7 @@ export class FleetClock {
     for (const policy of policies)
       reachedAt = Math.max(reachedAt, policy.counter.reachedAt(fieldsOf(item, policy), seenAt) ?? 0)
     const aheadMs = reachedAt - seenAt
-    if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MOST_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
+    if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MAX_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
     return aheadMs
   }
 

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { reasonOf, StartError } from './start-error'
 
 /** Lines that wait for a file that is slower than the requests. */
-const MOST_WAITING = 10_000
+const MAX_WAITING = 10_000
 
 /**
  * Appends lines to a file. Nobody waits for it, and a line that cannot be written is left out: that is said once, and
@@ -33,7 +33,7 @@ export class AccessLogFile {
 
   add(line: string): void {
     if (this.isClosed) return
-    if (this.waiting.length < MOST_WAITING) this.waiting.push(line)
+    if (this.waiting.length < MAX_WAITING) this.waiting.push(line)
     else this.failed(1, 'it is slower than the requests')
     if (this.isWriting) return
     this.isWriting = true

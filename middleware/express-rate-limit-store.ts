@@ -4,7 +4,7 @@
  * @module sluice/express-rate-limit
  */
 import * as v from 'valibot'
-import { MOST_UNITS } from '../limiter/algorithms/algorithm'
+import { MAX_UNITS } from '../limiter/algorithms/algorithm'
 import { createLimiter } from '../limiter/create-limiter'
 import type { Standing } from '../limiter/decision'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
@@ -123,7 +123,7 @@ export class ExpressRateLimitStore {
       hmacKey,
       deadlineMs,
       ...(!ENDS_IN_ONLY_COLON.test(this.prefix) && { namespace: this.prefix }),
-      policies: [{ name: 'hits', algorithm: 'fixed-window', limit: MOST_UNITS, window: `${windowMs}ms` }],
+      policies: [{ name: 'hits', algorithm: 'fixed-window', limit: MAX_UNITS, window: `${windowMs}ms` }],
       onStoreError: 'throw',
       autoLease: false, // a lease counts hits before they come
     })

@@ -13,10 +13,10 @@ import { contentHash } from './tiers-file'
 const AUDIT_DAYS = 400
 
 /** What one record holds of a change: an item is at most 400 KB. */
-const MOST_BYTES = 300_000
+const MAX_BYTES = 300_000
 
 /** DynamoDB nests 32 levels, and a record has some of its own. */
-const MOST_LEVELS = 24
+const MAX_LEVELS = 24
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -140,7 +140,7 @@ function entriesOf(writes: readonly GuardedWrite[]): AuditEntry[] {
       ...(hidden.length > 0 && { hidden }),
     }
     const whole: AuditEntry = { ...entry, ...(old && { before: old }), ...(present && { after: present }) }
-    const isTooLarge = sizeOf(whole) > MOST_BYTES || levelsOf(old) > MOST_LEVELS || levelsOf(present) > MOST_LEVELS
+    const isTooLarge = sizeOf(whole) > MAX_BYTES || levelsOf(old) > MAX_LEVELS || levelsOf(present) > MAX_LEVELS
     return [isTooLarge ? { ...entry, cut: true } : whole]
   })
 }
@@ -192,7 +192,7 @@ function parcelled(entries: readonly AuditEntry[]): AuditEntry[][] {
   let size = Number.POSITIVE_INFINITY
   for (const entry of entries) {
     const bytes = sizeOf(entry)
-    if (size + bytes > MOST_BYTES) {
+    if (size + bytes > MAX_BYTES) {
       parcels.push([])
       size = 0
     }

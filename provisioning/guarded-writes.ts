@@ -37,13 +37,13 @@ export class WriteConflictError extends Error {
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
  */
-export const MOST_ITEMS = 100
-const MOST_BYTES = 3_500_000
+export const MAX_ITEMS = 100
+const MAX_BYTES = 3_500_000
 
 /** Whether DynamoDB takes these writes as one transaction. */
 export function fitOneTransaction(writes: readonly GuardedWrite[]): boolean {
   const text = JSON.stringify(writes, (_, value) => (value instanceof Set ? [...value] : value))
-  return writes.length <= MOST_ITEMS && Buffer.byteLength(text) <= MOST_BYTES
+  return writes.length <= MAX_ITEMS && Buffer.byteLength(text) <= MAX_BYTES
 }
 
 /**

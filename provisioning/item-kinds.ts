@@ -1,8 +1,8 @@
 import type { GenericSchema } from 'valibot'
 import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
-import { COST_FIELDS, COST_NAME, MOST_COSTS } from '../lambda/config-table/items/cost'
-import { MOST_SOURCES, SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
+import { COST_FIELDS, COST_NAME, MAX_COSTS } from '../lambda/config-table/items/cost'
+import { MAX_SOURCES, SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
 import { API_FIELDS } from '../lambda/config-table/items/scopes'
 import {
   PREFLIGHT_FIELDS,
@@ -19,7 +19,7 @@ import {
   SHARED_POLICY_EXTRAS,
   TIER_FIELDS,
 } from '../lambda/config-table/items/tiers'
-import { MOST_POLICIES, POLICY_FIELDS } from '../limiter/policies/parse-policies'
+import { MAX_POLICIES, POLICY_FIELDS } from '../limiter/policies/parse-policies'
 import type { FieldRules } from '../limiter/policies/report'
 
 /** What a field holds that has fields of its own. */
@@ -45,9 +45,9 @@ export interface ItemKind {
   readonly inFile?: true
 }
 
-const policies = { listOf: { ...POLICY_FIELDS, ...POLICY_EXTRAS }, most: MOST_POLICIES } as const
-const sharedPolicies = { listOf: { ...POLICY_FIELDS, ...SHARED_POLICY_EXTRAS }, most: MOST_POLICIES } as const
-const identity = { listOf: SOURCE_FIELDS, tag: 'source', most: MOST_SOURCES } as const
+const policies = { listOf: { ...POLICY_FIELDS, ...POLICY_EXTRAS }, most: MAX_POLICIES } as const
+const sharedPolicies = { listOf: { ...POLICY_FIELDS, ...SHARED_POLICY_EXTRAS }, most: MAX_POLICIES } as const
+const identity = { listOf: SOURCE_FIELDS, tag: 'source', most: MAX_SOURCES } as const
 
 /**
  * All kinds of items of the config table that people and commands write, by the fields that the authorizer checks. The
@@ -69,7 +69,7 @@ export const ITEM_KINDS = {
     inner: {
       policies: sharedPolicies,
       cost: { object: COST_FIELDS },
-      costs: { mapOf: COST_FIELDS, names: COST_NAME, most: MOST_COSTS },
+      costs: { mapOf: COST_FIELDS, names: COST_NAME, most: MAX_COSTS },
     },
     inFile: true,
   },

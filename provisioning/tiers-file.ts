@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS, routeKey, tierKey } from '../lambda/config-table/items/config-keys'
+import { CONFIG_TABLE, MAX_POLICY_SET_ITEMS, routeKey, tierKey } from '../lambda/config-table/items/config-keys'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import type { PolicySet } from '../lambda/config-table/items/policy-set'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/settings'
@@ -147,7 +147,7 @@ const RESERVED_ITEMS = 100
  * be switched off and an API be labelled whatever the number of tiers.
  */
 export function checkRoom(count: number, place: Place, issues: Mistake[]): void {
-  const most = MOST_POLICY_SET_ITEMS - RESERVED_ITEMS
+  const most = MAX_POLICY_SET_ITEMS - RESERVED_ITEMS
   if (count > most)
     report(
       issues,

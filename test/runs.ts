@@ -7,8 +7,8 @@
  * @param thorough times with `THOROUGH=1`.
  */
 export function runs(everyday: number, thorough: number): number {
-  const { THOROUGH, MOST_EXAMPLES = Infinity } = process.env
-  return THOROUGH ? thorough : Math.min(everyday, Number(MOST_EXAMPLES))
+  const { THOROUGH, MAX_EXAMPLES = Infinity } = process.env
+  return THOROUGH ? thorough : Math.min(everyday, Number(MAX_EXAMPLES))
 }
 
 /** A test that takes a second or more: skipped in `npm test`, and run with `THOROUGH=1`. */

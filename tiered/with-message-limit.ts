@@ -99,7 +99,7 @@ const OPTIONS = {
 } as const satisfies FieldRules
 
 /** Connections of which the denials in a row are known. */
-const MOST_CONNECTIONS = 10_000
+const MAX_CONNECTIONS = 10_000
 
 /**
  * Wraps the handler of a WebSocket API's routes: each message is charged to the caller of its connection before the
@@ -130,7 +130,7 @@ export function withMessageLimit<Args extends unknown[], Result>(
     ])
   const settlements = new Settlements({ load: async () => limiter })
   const others = rateLimited(handler, options, settlements)
-  const denialsInARow = new BoundedMap<string, number>(MOST_CONNECTIONS)
+  const denialsInARow = new BoundedMap<string, number>(MAX_CONNECTIONS)
 
   async function deny(event: Args[0], denial: MessageDenial): Promise<DeniedMessage> {
     const { status: statusCode, connectionId: ConnectionId } = denial

@@ -4,7 +4,7 @@ import { FEW } from '../tiers'
 import type { Answer } from '../traffic'
 
 /** Requests to the sample stack, one after another. */
-const AT_MOST = 100
+const MAX_REQUESTS = 100
 
 /** What a caller of the tier `few` gets, one request after another, and what the one over the limit got. */
 async function useUp(scene: Scene, url: string): Promise<{ readonly statuses: number[]; readonly denied: Answer }> {
@@ -29,11 +29,11 @@ export const DENIALS: readonly Check[] = [
     id: 'sample',
     lines: ['aws'],
     asks: 'The sample stack of bin/app.ts',
-    expects: `20 requests pass, as tiers.yaml has it, and 429 is the answer within ${AT_MOST}`,
+    expects: `20 requests pass, as tiers.yaml has it, and 429 is the answer within ${MAX_REQUESTS}`,
     alone: true,
     async run({ traffic, outputs }) {
       const statuses: number[] = []
-      while (statuses.length < AT_MOST && !statuses.includes(429))
+      while (statuses.length < MAX_REQUESTS && !statuses.includes(429))
         statuses.push((await traffic.send(`${outputs.sample.ApiUrl}hello`)).status)
       const passed = statuses.filter((status) => status === 200).length
       // Where a minute ends in between, more pass.

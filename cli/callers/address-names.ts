@@ -2,7 +2,7 @@ import { addressKey, type IpAddress, type IpRange, printedRange, toIpv4 } from '
 import type { Settings } from '../facade/policies'
 
 /** As many addresses as a /16 network of IPv4 has: about a second of hashing under each secret. */
-export const MOST_ADDRESSES = 65_536
+export const MAX_ADDRESSES = 65_536
 
 /** The bits of an IPv6 address that tell callers apart, as the settings say, else the function's environment. */
 export const ipv6PrefixIn = ({ identity }: Settings, otherwise: number): number =>
@@ -11,7 +11,7 @@ export const ipv6PrefixIn = ({ identity }: Settings, otherwise: number): number 
 /**
  * The subjects as which the addresses of these ranges are counted, `ip:203.0.113.7` or `ip:2001:db8:1:200::/56`.
  *
- * @returns `tooLarge`: ranges that did not fit into `MOST_ADDRESSES` any more, in words.
+ * @returns `tooLarge`: ranges that did not fit into `MAX_ADDRESSES` any more, in words.
  */
 export function addressNames(
   ranges: readonly IpRange[],
@@ -19,7 +19,7 @@ export function addressNames(
 ): { readonly names: readonly string[]; readonly tooLarge: readonly string[] } {
   const names = new Set<string>()
   const tooLarge: string[] = []
-  let left = MOST_ADDRESSES
+  let left = MAX_ADDRESSES
   for (const range of [...ranges].sort((a, b) => b.bits - a.bits)) {
     const bits = bitsCounted(range, ipv6Prefix)
     const count = 2 ** Math.max(0, bits - range.bits)

@@ -4,7 +4,7 @@ import { ServiceError } from '../exit'
 import { type Item, NO_ITEM, STATE_TABLE, toItem } from '../facade/tables'
 
 /** @see https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 /** Waits between calls for keys that DynamoDB did not get to, in milliseconds. */
 const WAITS_MS = [50, 100, 200, 400, 800, 1600, 3200] as const
@@ -24,9 +24,9 @@ export async function batchStates(
 ): Promise<ReadonlyMap<string, Item>> {
   const items = new Map<string, Item>(keys.map((key) => [key, NO_ITEM]))
   const all = [...items.keys()]
-  for (let from = 0; from < all.length; from += MOST_KEYS) {
+  for (let from = 0; from < all.length; from += MAX_KEYS) {
     let left: readonly Record<string, { readonly S: string }>[] = all
-      .slice(from, from + MOST_KEYS)
+      .slice(from, from + MAX_KEYS)
       .map((key) => ({ [partitionKey]: { S: key } }))
     for (let tries = 0; left.length > 0; tries++) {
       const Keys = left.map((key) => ({ ...key }))

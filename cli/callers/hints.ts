@@ -3,7 +3,7 @@ import { nearest, printed } from '../facade/values'
 import type { ConfigTable } from '../tables/config-table'
 
 /** More names are not listed: the command that lists them is named instead. */
-const MOST_LISTED = 12
+const MAX_LISTED = 12
 
 /**
  * What to add to a sentence about a name that nothing has: `: did you mean "acme"?`, `: known are free, pro`.
@@ -15,7 +15,7 @@ export function hint(name: string, known: readonly string[], list?: string): str
   const near = nearest(name, names)
   if (near !== undefined) return `: did you mean ${printed(near)}?`
   if (names.length === 0) return ': there is none yet'
-  return list !== undefined && names.length > MOST_LISTED
+  return list !== undefined && names.length > MAX_LISTED
     ? `: list them with ${list}`
     : `: known are ${names.join(', ')}`
 }

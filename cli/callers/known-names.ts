@@ -14,7 +14,7 @@ export interface KnownNames {
 export const PLACE = /^(api|stage):./
 
 /** More subjects than one caller can have. */
-const MOST_NAMES = 10_000
+const MAX_NAMES = 10_000
 
 /**
  * All subjects that policies make of these: each by itself, and those of policies that count by several dimensions at
@@ -37,8 +37,8 @@ export function knownNames(given: readonly string[], { global, routes, tiers }: 
     for (const [i, dimension] of by.who.entries()) {
       if (!candidates[i]!.some((name) => isOf(dimension, name))) unknown.add(dimension)
     }
-    if (candidates.reduce((count, { length }) => count * length, 1) > MOST_NAMES)
-      throw new UserError(`these subjects make more than ${MOST_NAMES} combinations: give fewer at once`)
+    if (candidates.reduce((count, { length }) => count * length, 1) > MAX_NAMES)
+      throw new UserError(`these subjects make more than ${MAX_NAMES} combinations: give fewer at once`)
     for (const parts of combinations(candidates)) names.add(joined(parts))
   }
   return { names: [...names], unknown: [...unknown].sort() }

@@ -60,10 +60,10 @@ export function costsOfNothing(set: PolicySet): string[] {
 }
 
 /** More routes are counted, and not named. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 const routesText = (patterns: readonly string[]): string => {
-  const named = patterns.slice(0, MOST_NAMED).map((pattern) => printed(pattern))
-  const others = patterns.length > MOST_NAMED ? ` and ${patterns.length - MOST_NAMED} more` : ''
+  const named = patterns.slice(0, MAX_NAMED).map((pattern) => printed(pattern))
+  const others = patterns.length > MAX_NAMED ? ` and ${patterns.length - MAX_NAMED} more` : ''
   return `${patterns.length === 1 ? 'route' : 'routes'} ${named.join(', ')}${others}`
 }

@@ -167,7 +167,7 @@ export function withoutPolicy(policySet: PolicySet, tier: string, overrides: unk
 }
 
 /** More clients are counted, and not named. */
-const MOST_NAMED = 10
+const MAX_NAMED = 10
 
 /** Sentences about clients whose overrides change nothing, because their tier has no such policy. */
 export function overridesOfNothing(clients: readonly StoredItem[], policySet: PolicySet, now: EpochMs): string[] {
@@ -184,7 +184,7 @@ export function overridesOfNothing(clients: readonly StoredItem[], policySet: Po
 }
 
 const namesText = (ids: readonly string[]): string =>
-  `${ids.slice(0, MOST_NAMED).join(', ')}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ''}`
+  `${ids.slice(0, MAX_NAMED).join(', ')}${ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : ''}`
 
 /** A sentence about clients whose tier will be gone. */
 export function clientsOfNoTier(clients: readonly StoredItem[], gone: readonly string[]): string[] {

@@ -39,7 +39,7 @@ const KINDS: readonly Kind[] = [
 ]
 
 /** More clients are counted, and not named. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** Whether the settings say who is asked: the default reads the keys of `clients create`. */
 export const isOwnIdentity = (identity: readonly SourceSettings[]): boolean => identity !== DEFAULT_IDENTITY
@@ -53,7 +53,7 @@ export function unreadCredentials(identity: readonly SourceSettings[], clients: 
     const records = identity.some(isRead) ? [] : clients.filter(isOf)
     if (records.length === 0) return []
     const ids = [...new Set(records.map(({ item }) => String(item.id)))].sort()
-    const shown = ids.length > MOST_NAMED ? [...ids.slice(0, MOST_NAMED), '…'] : ids
+    const shown = ids.length > MAX_NAMED ? [...ids.slice(0, MAX_NAMED), '…'] : ids
     return `settings.identity has no ${source}, so ${counted(records.length, called)} of ${shown.join(', ')} identify no client: requests with them are anonymous`
   })
 }

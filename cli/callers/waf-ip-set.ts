@@ -7,7 +7,7 @@ export interface WafIpSet {
 }
 
 /** @see https://docs.aws.amazon.com/waf/latest/developerguide/limits.html addresses in CIDR notation for an IP set */
-const MOST_WAF_ADDRESSES = 10_000
+const MAX_WAF_ADDRESSES = 10_000
 
 /**
  * The ranges that are blocked, without those in them that are allowed: an address is in one exactly if the authorizer
@@ -71,9 +71,9 @@ export function toWafIpSet(ranges: readonly IpRange[], version: 4 | 6): WafIpSet
     kept.add(cidr(range))
     lengths.add(range.bits)
   }
-  if (kept.size > MOST_WAF_ADDRESSES) {
+  if (kept.size > MAX_WAF_ADDRESSES) {
     const advice = 'block networks instead of addresses, or lower --top'
-    throw new UserError(`an IP set of AWS WAF holds at most ${MOST_WAF_ADDRESSES} ranges, got ${kept.size}: ${advice}`)
+    throw new UserError(`an IP set of AWS WAF holds at most ${MAX_WAF_ADDRESSES} ranges, got ${kept.size}: ${advice}`)
   }
   return { Addresses: [...kept] }
 }

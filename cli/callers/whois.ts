@@ -3,7 +3,7 @@ import { type IpRange, parseIpRange } from '../facade/callers'
 import type { PolicySet } from '../facade/policies'
 import { type SubjectKeys, subjectKey } from '../facade/tables'
 import { counted } from '../terminal/output'
-import { addressNames, MOST_ADDRESSES } from './address-names'
+import { addressNames, MAX_ADDRESSES } from './address-names'
 import { entryOf } from './block-entries'
 import { nameOfCredential } from './forget'
 import { knownNames } from './known-names'
@@ -137,7 +137,7 @@ function* candidatesOf(
     return
   }
   // Names of one caller together, with each address: what policies by [client, ip] count.
-  let left = MOST_ADDRESSES
+  let left = MAX_ADDRESSES
   for (const person of people) {
     for (const address of [undefined, ...addresses]) {
       if (left-- <= 0) return
@@ -180,7 +180,7 @@ function whyNot({ scope, isKeyed }: StoredHash, { keys, addresses, clients }: Su
     const count = tried.candidates.length
     said.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
     if (tried.tooLarge.length > 0)
-      said.push(`not tried, because only ${MOST_ADDRESSES} addresses are at once: ${tried.tooLarge.join(', ')}`)
+      said.push(`not tried, because only ${MAX_ADDRESSES} addresses are at once: ${tried.tooLarge.join(', ')}`)
     if (addresses.length === 0) said.push('try suspected addresses with sluice whois HASH --address 203.0.113.0/24')
   } else said.push(`tried: ${counted(clients.length, 'credential')}`)
   if (isKeyed) said.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)

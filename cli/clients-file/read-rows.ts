@@ -19,7 +19,7 @@ export interface Row {
 }
 
 /** Mistakes that are told one by one. */
-const MOST_TOLD = 20
+const MAX_SHOWN = 20
 
 /** Gathers mistakes by their line, and ends with all of them. */
 export class Mistakes {
@@ -28,7 +28,7 @@ export class Mistakes {
 
   add(line: number, column: string | undefined, message: string): void {
     this.count++
-    if (this.told.length < MOST_TOLD)
+    if (this.told.length < MAX_SHOWN)
       this.told.push(`line ${line}${column === undefined ? '' : `, ${column}`}: ${message}`)
   }
 

@@ -7,7 +7,7 @@ import type { ConfigTable } from '../tables/config-table'
 const AT_ONCE = 16
 
 /** Clients that are told by name. */
-const MOST_TOLD = 20
+const MAX_SHOWN = 20
 
 interface ClientWrites {
   readonly id: string
@@ -48,7 +48,7 @@ export async function writeClients(
     if (failure === undefined && left.length > 0 && pressed.aborted) failure = new InterruptedError('stopped')
   })
   const progress = `written: ${written} of ${clients.length} clients`
-  const others = conflicts.sort().slice(0, MOST_TOLD)
+  const others = conflicts.sort().slice(0, MAX_SHOWN)
   const more = conflicts.length > others.length ? ` and ${conflicts.length - others.length} more` : ''
   const changed =
     conflicts.length === 0

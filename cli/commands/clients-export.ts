@@ -13,7 +13,7 @@ interface Options extends TableOptions {
 }
 
 /** Invalid records that are told one by one. */
-const MOST_TOLD = 10
+const MAX_SHOWN = 10
 
 export const addClientsExport: AddCommand = (group, session) => {
   const command = describeCommand(
@@ -55,8 +55,8 @@ export const addClientsExport: AddCommand = (group, session) => {
       if (hidden > 0 && !options.usageKeys)
         print.note(`${hidden} of ${count} have a usage identifier key, which is left out: --usage-keys prints it`)
       if (invalid.length > 0) {
-        const more = invalid.length > MOST_TOLD ? [`and ${invalid.length - MOST_TOLD} more`] : []
-        const told = [...invalid.slice(0, MOST_TOLD), ...more]
+        const more = invalid.length > MAX_SHOWN ? [`and ${invalid.length - MAX_SHOWN} more`] : []
+        const told = [...invalid.slice(0, MAX_SHOWN), ...more]
         throw new UserError([`${invalid.length} invalid records are left out:`, ...told])
       }
     })

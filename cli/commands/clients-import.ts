@@ -14,7 +14,7 @@ interface Options extends OutputOptions {
 }
 
 /** Clients that are shown one by one. */
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 export const addClientsImport: AddCommand = (group, session) => {
   describeTableCommand(
@@ -39,8 +39,8 @@ export const addClientsImport: AddCommand = (group, session) => {
       const warnings = unreadCredentials(identity, records)
       const counts = { added: plan.added, changed: plan.changed, unchanged: plan.unchanged }
       if (!options.json) {
-        for (const change of plan.changes.slice(0, MOST_SHOWN)) print.line(changeText(change))
-        if (plan.changes.length > MOST_SHOWN) print.line(`… and ${plan.changes.length - MOST_SHOWN} more clients`)
+        for (const change of plan.changes.slice(0, MAX_SHOWN)) print.line(changeText(change))
+        if (plan.changes.length > MAX_SHOWN) print.line(`… and ${plan.changes.length - MAX_SHOWN} more clients`)
         print.line(countsText(plan))
       }
       for (const warning of warnings) print.note(`warning: ${warning}`)

@@ -17,7 +17,7 @@ interface Options extends OutputOptions {
 }
 
 /** Clients that `--usage` shows, where nothing else is said. */
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 export const addClientsList: AddCommand = (group, session) => {
   const command: Command = describeTableCommand(
@@ -34,7 +34,7 @@ export const addClientsList: AddCommand = (group, session) => {
     )
     .option(
       '--limit <count>',
-      `with --usage: at most this many clients (default: ${MOST_SHOWN})`,
+      `with --usage: at most this many clients (default: ${MAX_SHOWN})`,
       wholeNumber(1, 100_000),
     )
     .option('--api <api>', 'with --usage: for requests to this API or stage, such as shop or shop/prod')
@@ -78,7 +78,7 @@ async function list(session: Session, options: Options): Promise<void> {
 
 async function listUsage(session: Session, options: Options): Promise<void> {
   const { print } = session
-  const most = options.limit ?? MOST_SHOWN
+  const most = options.limit ?? MAX_SHOWN
   const found = await nearestClients(session, session.connect(options), most, options.api, options.tier)
   const { clients, count, uncounted, invalid } = found
   if (options.json) print.json(clients)

@@ -84,10 +84,10 @@ function hostNames(text: string, before: readonly string[] = []): readonly strin
   return [...before, text]
 }
 
-const MOST_PORT = 65_535
-const port = wholeNumber(0, MOST_PORT)
+const MAX_PORT = 65_535
+const port = wholeNumber(0, MAX_PORT)
 
 function portOf(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= MOST_PORT) return Number(text)
-  throw new UserError(`PORT must be a whole number from 0 to ${MOST_PORT}, got "${text}"`)
+  if (/^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT) return Number(text)
+  throw new UserError(`PORT must be a whole number from 0 to ${MAX_PORT}, got "${text}"`)
 }

@@ -117,11 +117,11 @@ function show({ changes, unrecorded, withoutRecord }: History, session: Session)
 }
 
 /** More entries than this are counted instead, as those of an import of clients. */
-const MOST_ENTRIES = 100
+const MAX_ENTRIES = 100
 
 function showChange({ at, change, by, how, entries }: RecordedChange, { print }: Session): void {
   print.line(print.style('bold', `${at} ${change}: ${how}, by ${by}`))
-  for (const entry of entries.slice(0, MOST_ENTRIES)) {
+  for (const entry of entries.slice(0, MAX_ENTRIES)) {
     const { item, was, is, before, after, hidden, cut, forgotten } = entry
     if (forgotten) {
       print.line('  an item about an erased person')
@@ -134,7 +134,7 @@ function showChange({ at, change, by, how, entries }: RecordedChange, { print }:
     if (hidden) print.line(`      changed, not shown: ${hidden.join(', ')}`)
     if (cut) print.line('      too large to be recorded in full: the former value is unknown')
   }
-  if (entries.length > MOST_ENTRIES) print.line(`… and ${counted(entries.length - MOST_ENTRIES, 'item')} more: --json`)
+  if (entries.length > MAX_ENTRIES) print.line(`… and ${counted(entries.length - MAX_ENTRIES, 'item')} more: --json`)
 }
 
 function showUnrecorded({ item, from, until, left, found }: UnrecordedChange, { print }: Session): void {

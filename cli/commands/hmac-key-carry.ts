@@ -14,7 +14,7 @@ interface Options extends OutputOptions {
 }
 
 /** So that a machine that was asleep meanwhile is late by no more, in milliseconds. */
-const LONGEST_PAUSE_MS = 60_000
+const MAX_PAUSE_MS = 60_000
 
 export const addHmacKeyCarry: AddCommand = (group, session) => {
   describeTableCommand(
@@ -38,7 +38,7 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
       await io.interrupts.during(async (pressed) => {
         const { activeFrom } = (await readFirst()).key
         if (io.clock() < activeFrom - options.lead) print.note(`waiting until ${iso(activeFrom - options.lead)}`)
-        for (let leftMs = 1; leftMs > 0 && !pressed.aborted; await pause(Math.min(leftMs, LONGEST_PAUSE_MS), pressed))
+        for (let leftMs = 1; leftMs > 0 && !pressed.aborted; await pause(Math.min(leftMs, MAX_PAUSE_MS), pressed))
           leftMs = activeFrom - options.lead - io.clock()
         if (pressed.aborted)
           throw new InterruptedError(

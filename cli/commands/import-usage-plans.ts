@@ -26,7 +26,7 @@ interface Options extends OutputOptions {
 }
 
 /** Clients, and sentences of one kind, that are shown one by one. */
-const MOST_SHOWN = 20
+const MAX_SHOWN = 20
 
 export const addImportUsagePlans: AddCommand = (group, session) => {
   describeTableCommand(
@@ -93,8 +93,8 @@ async function importPlans(session: Session, options: Options): Promise<void> {
     print.line(
       `${counted(plan.changes.length, 'item')} and ${counted(clients.added.length, 'client')} to add; unchanged: ${kept.unchanged} and ${clients.unchanged}`,
     )
-    for (const { what, why } of left.slice(0, MOST_SHOWN)) print.note(`not imported: ${what}: ${why}`)
-    if (left.length > MOST_SHOWN) print.note(`and ${left.length - MOST_SHOWN} more are not imported: --json lists all`)
+    for (const { what, why } of left.slice(0, MAX_SHOWN)) print.note(`not imported: ${what}: ${why}`)
+    if (left.length > MAX_SHOWN) print.note(`and ${left.length - MAX_SHOWN} more are not imported: --json lists all`)
     for (const warning of warnings) print.note(`warning: ${warning}`)
   }
   if (options.dryRun) {
@@ -165,7 +165,7 @@ const usedText = ({ plan, keyId, used, limit, period }: Used): Left => ({
 })
 
 function printClients({ print }: Session, { added }: ClientsPlan): void {
-  for (const { id, tier, disabled } of added.slice(0, MOST_SHOWN))
+  for (const { id, tier, disabled } of added.slice(0, MAX_SHOWN))
     print.line(`+ client ${printed(id)}, tier ${printed(tier)}${disabled ? ', disabled' : ''}`)
-  if (added.length > MOST_SHOWN) print.line(`… and ${added.length - MOST_SHOWN} more clients`)
+  if (added.length > MAX_SHOWN) print.line(`… and ${added.length - MAX_SHOWN} more clients`)
 }

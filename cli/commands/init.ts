@@ -6,7 +6,7 @@ import { type AddCommand, describeCommand, type Session } from '../command'
 import { InterruptedError, UserError } from '../exit'
 import { CALLERS, type Starter, starterLines, starterTiers, TARGETS } from '../tiers/starter'
 
-const MOST_UNITS = 1_000_000_000
+const MAX_UNITS = 1_000_000_000
 
 interface Options {
   readonly for?: Starter['target']
@@ -30,7 +30,7 @@ export const addInit: AddCommand = (group, session) => {
       ).choices(TARGETS),
     )
     .addOption(new Option('--callers <how>', 'how callers are identified').choices(CALLERS))
-    .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MOST_UNITS))
+    .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MAX_UNITS))
     .option('--file <file>', 'the tiers file to write; the library needs none', 'tiers.yaml')
     .option('--force', 'overwrite the file')
     .action(async (options: Options) => {

@@ -79,11 +79,11 @@ async function findChange(table: ConfigTable, id: string): Promise<RecordedChang
   throw new UserError(`no change "${id}" is in the audit trail, which keeps 400 days: see sluice history --since 400d`)
 }
 
-const MOST_CANDIDATES = 10
+const MAX_CANDIDATES = 10
 
 /** `3f2a9c01d7 (sluice tiers apply at 2026-11-23T10:00:00.000Z), …`. */
 function candidatesText(changes: readonly RecordedChange[]): string {
-  const shown = changes.slice(0, MOST_CANDIDATES).map(({ change, how, at }) => `${change} (${how} at ${at})`)
+  const shown = changes.slice(0, MAX_CANDIDATES).map(({ change, how, at }) => `${change} (${how} at ${at})`)
   const more = changes.length - shown.length
   return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -29,7 +29,7 @@ interface Options extends AboutSubject {
 }
 
 /** Running requests of a policy that are shown. */
-const MOST_SHOWN = 10
+const MAX_SHOWN = 10
 
 export const addUsage: AddCommand = (group, session) => {
   withTier(
@@ -146,7 +146,7 @@ function reservationLines(reservations: OpenReservations | undefined): string[] 
 function runningLines(print: Session['print'], usage: readonly Usage[]): string[] {
   const rows = usage.flatMap(({ policy, route, running = [] }) => {
     const name = [policy, route].filter(Boolean).join(' ')
-    const shown = running.slice(0, MOST_SHOWN).map(({ since, leftMs }) => [name, since, duration(leftMs)])
+    const shown = running.slice(0, MAX_SHOWN).map(({ since, leftMs }) => [name, since, duration(leftMs)])
     const others = running.length - shown.length
     return others > 0 ? [...shown, [name, `and ${others} more`, '']] : shown
   })

@@ -20,7 +20,7 @@ interface Known {
 }
 
 /** Classes of requests remembered of a caller. */
-const MOST_CLASSES = 8
+const MAX_CLASSES = 8
 
 /** What is remembered of a caller: what its last few classes of requests came to. */
 export class CallerMemory {
@@ -34,7 +34,7 @@ export class CallerMemory {
   }
 
   add(one: Omit<Known, 'next'>): void {
-    const isFull = this.count >= MOST_CLASSES
+    const isFull = this.count >= MAX_CLASSES
     this.newest = { ...one, next: isFull ? undefined : this.newest }
     this.count = isFull ? 1 : this.count + 1
   }

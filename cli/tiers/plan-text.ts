@@ -9,10 +9,10 @@ import { countsText, printChanges } from './diff-text'
 import { titlesOf } from './titles'
 
 /** More changes than this are only counted before they are applied. */
-const MOST_SHOWN = 100
+const MAX_SHOWN = 100
 
 /** More mistakes than this are counted instead. */
-const MOST_ISSUES = 20
+const MAX_ISSUES = 20
 
 /**
  * Shows a plan to people: changes on standard output, remarks beside them.
@@ -23,15 +23,15 @@ export function printPlan(
   { changes, kept, conflicts, issues }: ApplyPlan,
   warnings: readonly string[],
   print: Printer,
-  most = MOST_SHOWN,
+  most = MAX_SHOWN,
 ): void {
   printChanges(changes.slice(0, most), print)
   if (changes.length > most) print.line(`… and ${changes.length - most} more: sluice tiers diff shows all`)
   print.line(countsText(changes))
   if (kept.length > 0) print.note(`only in the table, kept unless you use --prune: ${titlesOf(kept)}`)
   if (conflicts.length > 0) print.note(`edited since the export: ${titlesOf(conflicts)}`)
-  for (const issue of issues.slice(0, MOST_ISSUES)) print.note(`invalid: ${issue}`)
-  if (issues.length > MOST_ISSUES) print.note(`and ${issues.length - MOST_ISSUES} more mistakes`)
+  for (const issue of issues.slice(0, MAX_ISSUES)) print.note(`invalid: ${issue}`)
+  if (issues.length > MAX_ISSUES) print.note(`and ${issues.length - MAX_ISSUES} more mistakes`)
   for (const warning of warnings) print.note(`warning: ${warning}`)
 }
 

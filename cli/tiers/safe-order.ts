@@ -1,5 +1,5 @@
 import { inWritingOrder } from '../../provisioning/change-order'
-import { MOST_ITEMS } from '../../provisioning/guarded-writes'
+import { MAX_ITEMS } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { readPolicySet } from './read-policy-set'
 
@@ -44,11 +44,11 @@ export function safeOrder(
 }
 
 /** One transaction also has the record of them. */
-const MOST_CHANGES = MOST_ITEMS - 1
+const MAX_CHANGES = MAX_ITEMS - 1
 
 /** Some of the first elements, as many as halving finds: two at least, else `undefined`. */
 function longestPrefix<T>(all: readonly T[], holds: (some: readonly T[]) => boolean): T[] | undefined {
-  for (let length = Math.min(all.length, MOST_CHANGES); length > 1; length = Math.floor(length / 2)) {
+  for (let length = Math.min(all.length, MAX_CHANGES); length > 1; length = Math.floor(length / 2)) {
     const some = all.slice(0, length)
     if (holds(some)) return some
   }

@@ -7,7 +7,7 @@ import { BoundedMap, type Clock, type EpochMs } from '../facade/values'
 import { pause } from '../terminal/pause'
 import { type Denial, denialOf, othersIn } from './denial'
 import type { News, Source } from './source'
-import { MOST_LINES } from './tally'
+import { MAX_LINES } from './tally'
 
 /** What is asked for: denials, and lines that say how many lines there would have been. */
 const PATTERN = '{ $.event = "request_denied" || $.othersLeftOut > 0 }'
@@ -60,9 +60,9 @@ export class LogSource implements Source {
     const begun = this.options.clock()
     const startTime = this.readAt === undefined ? from : Math.max(from, this.readAt - LATE_MS)
     // At most what can be shown is kept of a long past, the newest: its events come in their order.
-    const denials = new BoundedMap<string, Denial>(MOST_LINES)
+    const denials = new BoundedMap<string, Denial>(MAX_LINES)
     const others: News['others'][number][] = []
-    const found = new BoundedMap<string, EpochMs>(MOST_LINES)
+    const found = new BoundedMap<string, EpochMs>(MAX_LINES)
     let nextToken: string | undefined
     do {
       const page: Page = await this.page({ startTime, nextToken }, signal)

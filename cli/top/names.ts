@@ -9,7 +9,7 @@ import type { ConfigTable } from '../tables/config-table'
 const STALE_MS = 60_000
 
 /** More than can be shown at once. */
-const MOST_TRIED = 100_000
+const MAX_TRIED = 100_000
 
 /** Whose subjects are in no table; reading again does not help. */
 const IN_NO_TABLE = /^(ip|preflight|header|claim|stage)[~#]/
@@ -17,7 +17,7 @@ const IN_NO_TABLE = /^(ip|preflight|header|claim|stage)[~#]/
 /** Finds out whose hashes are in the log, as far as the config table says it. It is read when a hash is unknown. */
 export class Names {
   private readonly known = new Map<string, string>()
-  private readonly tried = new BoundedMap<string, EpochMs>(MOST_TRIED)
+  private readonly tried = new BoundedMap<string, EpochMs>(MAX_TRIED)
   private suspects: Suspects | undefined
   private readAt = -Infinity
 

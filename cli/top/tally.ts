@@ -29,7 +29,7 @@ export interface Summary {
 }
 
 /** How many lines are kept: about 40 MB. What is older is given up then, and the numbers are lower bounds. */
-export const MOST_LINES = 200_000
+export const MAX_LINES = 200_000
 
 /**
  * Adds up the denials of the last while. No denial counts twice, and none that may be older: what a line says of
@@ -40,7 +40,7 @@ export class Tally {
   private others: News['others'] = []
   private completeFrom: EpochMs = 0
 
-  constructor(private readonly most = MOST_LINES) {}
+  constructor(private readonly most = MAX_LINES) {}
 
   add({ denials, others, completeFrom }: News): void {
     this.denials = this.denials.concat(denials)

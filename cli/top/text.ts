@@ -91,11 +91,11 @@ function cellOf(field: Field, row: Row, names: View['names']): string {
   return row.values[field] || '-'
 }
 
-const MOST_ROUTES = 2
+const MAX_ROUTES = 2
 
 const routesText = (routes: readonly string[]): string => {
-  const shown = routes.slice(0, MOST_ROUTES).map((route) => route || '-')
-  return `${shown.join(', ')}${routes.length > MOST_ROUTES ? ` and ${routes.length - MOST_ROUTES} more` : ''}`
+  const shown = routes.slice(0, MAX_ROUTES).map((route) => route || '-')
+  return `${shown.join(', ')}${routes.length > MAX_ROUTES ? ` and ${routes.length - MAX_ROUTES} more` : ''}`
 }
 
 /** `12`, `3.4`, `0.05`: two digits that say something, or more. A lower bound is rounded down, and stays one. */

@@ -23,8 +23,8 @@ export interface Tiers {
 type Policy = Readonly<Record<string, unknown>>
 
 /** The limits of the config table for one tier. */
-const MOST_STAGES = 32
-const LONGEST_NAME = 64
+const MAX_STAGES = 32
+const MAX_NAME_LENGTH = 64
 
 export const planText = ({ name, id }: Plan): string => `plan ${printed(name)} (${id})`
 
@@ -51,7 +51,7 @@ export function toTiers(plans: readonly Plan[]): Tiers {
   for (const [name, those] of sets) {
     for (const plan of those) {
       const word = those.length > 1 ? ` @${names.get(plan)!}` : ''
-      tiers[`${name}${word}`] = { apis: stagesOf(plan), policies: policies.get(plan) ?? LEAST }
+      tiers[`${name}${word}`] = { apis: stagesOf(plan), policies: policies.get(plan) ?? MINIMAL_POLICIES }
     }
   }
   const routes = routesOf(
@@ -66,8 +66,8 @@ function isUsable(plan: Plan, left: Left[]): boolean {
   const why =
     plan.stages.length === 0
       ? 'it has no API stages, so API Gateway rejects its keys everywhere'
-      : plan.stages.length > MOST_STAGES
-        ? `it has ${plan.stages.length} API stages, and a tier names at most ${MOST_STAGES}`
+      : plan.stages.length > MAX_STAGES
+        ? `it has ${plan.stages.length} API stages, and a tier names at most ${MAX_STAGES}`
         : undefined
   if (why !== undefined) left.push({ what: planText(plan), why })
   return why === undefined
@@ -89,18 +89,18 @@ const slugOf = (name: string): string =>
   name
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|-+$/g, '')
-    .slice(0, LONGEST_NAME)
+    .slice(0, MAX_NAME_LENGTH)
 
-const withEnd = (text: string, end: string): string => `${text.slice(0, LONGEST_NAME - end.length)}${end}`
+const withEnd = (text: string, end: string): string => `${text.slice(0, MAX_NAME_LENGTH - end.length)}${end}`
 
 /** `gold.silver` of a key that is in both. */
 function nameOfSet(names: readonly string[]): string {
   const joined = [...names].sort().join('.')
-  return joined.length <= LONGEST_NAME ? joined : withEnd(joined, `-${names.length}-plans`)
+  return joined.length <= MAX_NAME_LENGTH ? joined : withEnd(joined, `-${names.length}-plans`)
 }
 
 /** Of a plan that admits nothing, for whoever enables one of its clients: no policy admits less. */
-const LEAST: readonly Policy[] = [{ name: 'per-day', algorithm: 'fixed-window', limit: 1, window: 'day' }]
+const MINIMAL_POLICIES: readonly Policy[] = [{ name: 'per-day', algorithm: 'fixed-window', limit: 1, window: 'day' }]
 
 const stagesOf = ({ stages }: Plan): string[] => stages.map(({ api, stage }) => `${api}/${stage}`).sort()
 
@@ -169,7 +169,7 @@ function routesOf(
         const what = `${planText(plan)}, ${path} of ${api}/${stage}`
         const word = `${api}-${stage}`
         const paced = resource === undefined ? undefined : paceOf(throttle, what, left)
-        if (resource === undefined || word.length > LONGEST_NAME || !/^[\w.-]+$/.test(word))
+        if (resource === undefined || word.length > MAX_NAME_LENGTH || !/^[\w.-]+$/.test(word))
           left.push({ what, why: 'no route can be named like this' })
         else if (paced === 'nothing') left.push({ what, why: 'it admits nothing: block the route in the API' })
         else if (paced) {

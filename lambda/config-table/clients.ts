@@ -54,10 +54,10 @@ interface Times {
 }
 
 /** Credentials remembered. Known and unknown ones are bounded apart, so that made-up keys push no client out. */
-const MOST_KEYS = 10_000
+const MAX_KEYS = 10_000
 
 /** @see https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
-const MOST_AT_ONCE = 100
+const MAX_AT_ONCE = 100
 
 /**
  * Clients by credential, looked up in the config table once and then remembered; unknown credentials are remembered,
@@ -67,8 +67,8 @@ const MOST_AT_ONCE = 100
  * not a hundred.
  */
 export class Clients {
-  private readonly clients = new BoundedMap<string, CachedLookUp>(MOST_KEYS)
-  private readonly unknown = new BoundedMap<string, CachedLookUp>(MOST_KEYS)
+  private readonly clients = new BoundedMap<string, CachedLookUp>(MAX_KEYS)
+  private readonly unknown = new BoundedMap<string, CachedLookUp>(MAX_KEYS)
   private readonly looking = new Map<string, Reading>()
   private readonly circuit: CircuitBreaker
 
@@ -140,7 +140,7 @@ export class Clients {
     const old: string[] = []
     for (const map of [this.clients, this.unknown]) {
       for (const [one, { isUsed, since, until }] of map) {
-        if (old.length === MOST_AT_ONCE - 1) return old
+        if (old.length === MAX_AT_ONCE - 1) return old
         if (isUsed && one !== credential && now >= (since + until) / 2 && !this.looking.has(one)) old.push(one)
       }
     }

@@ -53,7 +53,7 @@ export interface Configuration {
 const TIERS_AT_ONCE = 10
 
 /** Attribute prefixes that are compared when a set is read; the command line compares all when it writes a set. */
-const MOST_PREFIXES = 1000
+const MAX_PREFIXES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 
@@ -222,7 +222,7 @@ export class PolicySets {
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
     const merged = toPolicySet(parts, [], issues)
     const shared = { tiers, routes: merged.routes, global: merged.global, defaultTier: settings?.defaultTier }
-    const displaced = this.unread.size === 0 ? checkAttributePrefixes(shared, [], issues, MOST_PREFIXES) : undefined
+    const displaced = this.unread.size === 0 ? checkAttributePrefixes(shared, [], issues, MAX_PREFIXES) : undefined
     const policies = { ...merged, displaced }
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)

@@ -1,6 +1,6 @@
 import type { AttributeValue, QueryInput } from '@aws-sdk/client-dynamodb'
 import type { ItemCalls } from '../../limiter/stores/item-calls'
-import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS } from './items/config-keys'
+import { CONFIG_TABLE, MAX_POLICY_SET_ITEMS } from './items/config-keys'
 import { type Reading, readWithRetry } from './read-with-retry'
 
 /** Items as DynamoDB returned them. */
@@ -16,10 +16,10 @@ export class TooManyItems extends Error {}
  */
 export async function readPolicySetItems(calls: ItemCalls, reading: Reading): Promise<Items> {
   const items = await readWithRetry(reading, (signal) =>
-    itemsOf(calls, reading.tableName, CONFIG_TABLE.policySet, { signal, atMost: MOST_POLICY_SET_ITEMS }),
+    itemsOf(calls, reading.tableName, CONFIG_TABLE.policySet, { signal, atMost: MAX_POLICY_SET_ITEMS }),
   )
-  if (items.length <= MOST_POLICY_SET_ITEMS) return items
-  throw new TooManyItems(`a policy set has at most ${MOST_POLICY_SET_ITEMS} items, this one has more`)
+  if (items.length <= MAX_POLICY_SET_ITEMS) return items
+  throw new TooManyItems(`a policy set has at most ${MAX_POLICY_SET_ITEMS} items, this one has more`)
 }
 
 /** All items of a partition of the config table; a page more than `atMost` where there are too many. */

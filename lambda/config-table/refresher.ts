@@ -47,7 +47,7 @@ export const endOf = ({ startedAt }: Reading, { clock, deadlineMs }: Times): Epo
 const RETRY_AFTER_MS = 1000
 
 /** The longest that a request waits for a reading while an older value exists, in milliseconds. */
-export const LONGEST_WAIT_MS = 600
+export const MAX_WAIT_MS = 600
 
 /** The share of its time to live after which a value is read again in the background, so that few requests wait. */
 export const REFRESH_SHARE = 5 / 6
@@ -59,7 +59,7 @@ export const SECOND_READING_AFTER_MS = 250
  * The longest pause between two requests that wait without success, in milliseconds. The pause starts at one second and
  * doubles.
  */
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 
 /**
  * Decides when a value of the config table is read again, and which request waits for it. As long as the table answers
@@ -92,10 +92,10 @@ export class Refresher<T> {
     if (!this.hasValue) return reading.done
     if (!isTooOld || this.isWithin(this.waitPauseMs, this.waitedAt)) return
     const before = this.readAt
-    await waitAtMost(LONGEST_WAIT_MS, reading.done)
+    await waitAtMost(MAX_WAIT_MS, reading.done)
     // another request that waited at the same time may have begun the pause
     if (this.readAt !== before || this.isWithin(this.waitPauseMs, this.waitedAt)) return
-    this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, this.waitPauseMs * 2 || RETRY_AFTER_MS)
+    this.waitPauseMs = Math.min(MAX_PAUSE_MS, this.waitPauseMs * 2 || RETRY_AFTER_MS)
     this.waitedAt = endOf(reading, this.options)
   }
 

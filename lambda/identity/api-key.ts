@@ -5,7 +5,7 @@ import { NO_CREDENTIAL, type Source } from './source'
  * API Gateway's own keys have at most 128 characters:
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
-const LONGEST_KEY = 512
+const MAX_KEY_LENGTH = 512
 
 /**
  * A key in a header, which has not been verified: it identifies the client that the config table has under its hash,
@@ -17,7 +17,7 @@ export const apiKeySource = (header: string): Source => ({
   resolve({ headers }) {
     const key = headers.get(header)?.trim()
     // A longer one than any key is ignored: cut short, it could become another client's key.
-    return key === undefined || key === '' || key.length > LONGEST_KEY
+    return key === undefined || key === '' || key.length > MAX_KEY_LENGTH
       ? NO_CREDENTIAL
       : { kind: 'claim', credential: hashApiKey(key), apiKey: key }
   },

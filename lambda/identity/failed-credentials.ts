@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000
 const PAUSE_MS = 1000
 
 /** Addresses remembered; the one that failed first is forgotten first. */
-const MOST_ADDRESSES = 10_000
+const MAX_ADDRESSES = 10_000
 
 /**
  * Limits the look-ups that an address can cause by unknown credentials: after so many failures in a minute, each
@@ -37,7 +37,7 @@ const MOST_ADDRESSES = 10_000
  * made, and those that are no client's any more are remembered as unknown. A forged one is unknown without a look-up.
  */
 export class FailedCredentials<Client extends KnownClient> {
-  private readonly byAddress = new BoundedMap<string, Failures>(MOST_ADDRESSES)
+  private readonly byAddress = new BoundedMap<string, Failures>(MAX_ADDRESSES)
 
   constructor(
     private readonly directory: RememberingDirectory<Client>,

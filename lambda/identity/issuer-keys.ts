@@ -25,7 +25,7 @@ const RETRY_AFTER_MS = 1000
 /** Keys older than this are read again, in milliseconds, so that a withdrawn one is noticed. */
 export const REFRESH_AFTER_MS = 3_600_000
 
-const MOST_KEYS = 100
+const MAX_KEYS = 100
 
 /**
  * The public keys of one issuer. They are read when first needed, when a token names an unknown one, and every hour.
@@ -100,7 +100,7 @@ export class IssuerKeys {
 function toKeys(json: string, uri: string): ReadonlyMap<string, IssuerKey> {
   const { keys: published } = Object(safeJsonParse(json)) as { keys?: unknown }
   const keys = new Map<string, IssuerKey>()
-  for (const jwk of Array.isArray(published) ? published.slice(0, MOST_KEYS) : []) {
+  for (const jwk of Array.isArray(published) ? published.slice(0, MAX_KEYS) : []) {
     const key = toKey(jwk as Jwk)
     if (key && !keys.has(key.jwk.kid!)) keys.set(key.jwk.kid!, key)
   }

@@ -5,7 +5,7 @@ import { get as getSecure } from 'node:https'
 export type FetchJwks = (uri: string) => Promise<string>
 
 /** A key takes about 500 bytes; with its certificates, as Entra ID publishes them, 2 KB. */
-const MOST_BYTES = 256 * 1024
+const MAX_BYTES = 256 * 1024
 
 /**
  * For the whole fetch, in milliseconds. A decision does not wait so long, but the next one uses what was read
@@ -33,7 +33,7 @@ export const fetchJwks: FetchJwks = (uri) =>
       response.on('error', reject) // the connection broke, or was given up, before the end
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > MOST_BYTES) give(`sent more than ${MOST_BYTES} bytes`)
+        if (bytes > MAX_BYTES) give(`sent more than ${MAX_BYTES} bytes`)
         else chunks.push(chunk)
       })
       response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))

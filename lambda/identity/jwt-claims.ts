@@ -11,7 +11,7 @@ export interface TokenCaller {
   readonly roles: readonly string[]
 }
 
-const MOST_ROLES = 100
+const MAX_ROLES = 100
 
 /**
  * The token of a request, unverified: what follows `Bearer` in the `Authorization` header, or the whole of another
@@ -66,5 +66,5 @@ function textOf(value: unknown): string | undefined {
 
 function rolesOf(value: unknown): readonly string[] {
   const listed = typeof value === 'string' ? value.split(' ') : value
-  return Array.isArray(listed) ? listed.slice(0, MOST_ROLES).flatMap((role) => textOf(role) ?? []) : []
+  return Array.isArray(listed) ? listed.slice(0, MAX_ROLES).flatMap((role) => textOf(role) ?? []) : []
 }

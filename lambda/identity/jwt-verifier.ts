@@ -10,13 +10,13 @@ import type { InvalidReason, Verified } from './token-verifier'
 /**
  * API Gateway takes 10,240 bytes of headers: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
-const LONGEST_TOKEN = 8192
+const MAX_TOKEN_LENGTH = 8192
 
 /** How far the issuer's clock and ours may be apart, in seconds; RFC 7519 §4.1.4 allows for a few minutes at most. */
 export const TOLERANCE_SECONDS = 30
 
 /** Far more issuers than are configured. The bound removes issuers that the settings no longer name. */
-const MOST_ISSUERS = 20
+const MAX_ISSUERS = 20
 
 /**
  * The kind of key for each algorithm: the library would accept an RSA signature declared as ES256. RFC 7518 §3.1, RFC
@@ -72,13 +72,13 @@ export class JwtVerifier {
     if (known) return known
     const keys = new IssuerKeys(uri, { clock: this.clock, fetch: this.fetch })
     this.issuers.set(uri, keys)
-    for (const first of this.issuers.keys()) if (this.issuers.size > MOST_ISSUERS) this.issuers.delete(first)
+    for (const first of this.issuers.keys()) if (this.issuers.size > MAX_ISSUERS) this.issuers.delete(first)
     return keys
   }
 }
 
 function partsOf(token: string): DecomposedJwt | undefined {
-  if (token.length > LONGEST_TOKEN) return undefined
+  if (token.length > MAX_TOKEN_LENGTH) return undefined
   try {
     return decomposeUnverifiedJwt(token)
   } catch {

@@ -63,7 +63,7 @@ export const NO_CREDENTIAL: SourceResult = { kind: 'none' }
  * is one with half a surrogate pair: DynamoDB refuses it, and some refusals in a row keep all other callers from being
  * looked up.
  */
-const LONGEST_IDENTITY = 256
+const MAX_IDENTITY_LENGTH = 256
 
 export const isIdentity = (value: string | undefined): value is string =>
-  value !== undefined && value !== '' && value.length <= LONGEST_IDENTITY && !/\p{Surrogate}/u.test(value)
+  value !== undefined && value !== '' && value.length <= MAX_IDENTITY_LENGTH && !/\p{Surrogate}/u.test(value)

@@ -108,7 +108,7 @@ export function unauthorized(): never {
 }
 
 /** A policy's resource is limited to 512 bytes while a method's ARN may have 1,600. */
-const LONGEST_RESOURCE = 512
+const MAX_RESOURCE_LENGTH = 512
 
 /**
  * A resource that always matches the request: its own ARN, or its whole stage when that ARN is too long or contains
@@ -120,6 +120,6 @@ function resourceOf(methodArn: string | undefined): string {
   const stage = /^arn:[^/]+\/[^/]+\//.exec(methodArn ?? '')?.[0]
   if (methodArn === undefined || stage === undefined) return '*'
   return (
-    [methodArn, `${stage}*`].find((arn) => Buffer.byteLength(arn) <= LONGEST_RESOURCE && !arn.includes('${')) ?? '*'
+    [methodArn, `${stage}*`].find((arn) => Buffer.byteLength(arn) <= MAX_RESOURCE_LENGTH && !arn.includes('${')) ?? '*'
   )
 }

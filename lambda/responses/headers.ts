@@ -14,7 +14,7 @@ export interface AdvertisedPolicy {
 export const NEVER_SECONDS = 31_536_000
 
 /** RFC 9651 §3.3.1: an Integer has at most 15 digits. */
-const GREATEST_INTEGER = 999_999_999_999_999
+const MAX_INTEGER = 999_999_999_999_999
 
 /**
  * Bytes of an authorizer's answer to a WebSocket API, at most 8 KB, for what settles the request and for the two lists
@@ -31,7 +31,7 @@ export function toSeconds(ms: number): number {
 
 /** Any number as a non-negative integer that a header and JSON can carry. */
 export function toInteger(value: number): number {
-  return value > 0 ? Math.min(Math.floor(value), GREATEST_INTEGER) : 0
+  return value > 0 ? Math.min(Math.floor(value), MAX_INTEGER) : 0
 }
 
 /**

@@ -46,7 +46,7 @@ type Fields = Readonly<Record<string, unknown>>
  * is cut off.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
  */
-const MOST_CHARACTERS = 32_768
+const MAX_CHARACTERS = 32_768
 
 /**
  * RFC 9110 §5.6.2: methods and header names are tokens. This also excludes letters whose lower case is ASCII, like the
@@ -155,7 +155,7 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
     stageName: nameOf(context.stage),
     preflight:
       method === 'OPTIONS' && headers.values.has('origin') && headers.values.has('access-control-request-method'),
-    isCut: path.length >= MOST_CHARACTERS || headers.isCut || query.isCut || pathParameters.isCut,
+    isCut: path.length >= MAX_CHARACTERS || headers.isCut || query.isCut || pathParameters.isCut,
   }
 }
 
@@ -195,7 +195,7 @@ interface Gathered {
 /** The values of the first source that has any; names with the same `toName` are one name with several values. */
 function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Gathered {
   const values = new Map<string, string>()
-  let room = MOST_CHARACTERS
+  let room = MAX_CHARACTERS
   for (const source of sources) {
     for (const [written, value] of Object.entries(fieldsOf(source))) {
       room -= written.length + 1
@@ -223,7 +223,7 @@ function joined(value: unknown, length: number): string | undefined {
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, MOST_CHARACTERS) : undefined
+  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_CHARACTERS) : undefined
 }
 
 /** An id or a name as API Gateway gives it: `a1b2c3d4e5`, `prod`, `$default`. */

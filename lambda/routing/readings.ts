@@ -29,8 +29,8 @@ export interface Readings {
  * Limits for one request. A URL as an encoded parameter has forty readings; a path that exceeds these limits was made
  * on purpose.
  */
-const MOST_READINGS = 256
-const MOST_CHARACTERS = 65_536
+const MAX_READINGS = 256
+const MAX_CHARACTERS = 65_536
 
 /**
  * A path without a match can be read in one way only: no escape, no separator but `/`, no empty segment, no dot
@@ -66,7 +66,7 @@ export function readingsOf(target: RequestTarget, basePaths: readonly string[]):
     return { served: [toSegments(path)], aliases: [] }
   }
 
-  const room: Room = { readings: MOST_READINGS, characters: MOST_CHARACTERS }
+  const room: Room = { readings: MAX_READINGS, characters: MAX_CHARACTERS }
   const served = closure(chosen?.told ? [own, chosen.path] : [own], bases, room)
   const aliases = closure(
     [...(base === '' ? [] : [path]), ...(chosen && !chosen.told ? [chosen.path] : [])],

@@ -25,7 +25,7 @@ const CONNECTION: RoutePattern = { text: CONNECT, method: 'ANY', segments: [CONN
 const METHODS = ['ANY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 
 /** Far more segments than operators write. */
-const MOST_SEGMENTS = 200
+const MAX_SEGMENTS = 200
 
 /** A pattern, or a sentence about what is invalid in it. Without a method it is `ANY`. */
 export function parseRoutePattern(text: string): RoutePattern | { readonly wrong: string } {
@@ -37,7 +37,7 @@ export function parseRoutePattern(text: string): RoutePattern | { readonly wrong
     return { wrong: `method must be one of ${METHODS.join(', ')}, got ${printed(method)}` }
   if (/[?#]/.test(path)) return { wrong: 'is a path without a query: "?" and "#" never reach it' }
   const names = namesOf(path)
-  if (names.length > MOST_SEGMENTS) return { wrong: `must have at most ${MOST_SEGMENTS} segments, got ${names.length}` }
+  if (names.length > MAX_SEGMENTS) return { wrong: `must have at most ${MAX_SEGMENTS} segments, got ${names.length}` }
   const segments = names.map(toSegment)
   if (segments.includes(undefined))
     return { wrong: 'a parameter is a whole segment: "{id}", or at the end "{proxy+}" or "*"' }

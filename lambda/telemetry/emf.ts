@@ -22,7 +22,7 @@ export type MetricName =
 export type MetricValues = { readonly [Name in MetricName]?: number | readonly number[] }
 
 /** The most values of one metric in one entry. */
-export const MOST_VALUES = 100
+export const MAX_VALUES = 100
 
 /**
  * The fields that turn a log entry into metrics: in total, and by these dimensions if there are any.

@@ -1,6 +1,6 @@
 import type { Clock } from '../../limiter/clock'
 import type { StoreFailure } from '../../limiter/errors'
-import { embeddedMetrics, type MetricName, type MetricValues, MOST_VALUES } from './emf'
+import { embeddedMetrics, MAX_VALUES, type MetricName, type MetricValues } from './emf'
 import type { WriteLine } from './log'
 
 export interface MetricsOptions {
@@ -29,11 +29,11 @@ export interface Metrics {
  * Pairs of tier and policy that one instance ever counts: CloudWatch charges for each, and there may be thousands. The
  * others are in the totals only.
  */
-const MOST_PAIRS = 100
+const MAX_PAIRS = 100
 /** The same for APIs. */
-const MOST_APIS = 100
+const MAX_APIS = 100
 /** Latencies kept between two lines, as a fair sample where there are more calls. */
-const MOST_LATENCIES = 1000
+const MAX_LATENCIES = 1000
 /** Counts that are older than this when the next one comes are written on their own, whether due or not. */
 const OLD_MS = 1000
 
@@ -69,7 +69,7 @@ export function makeMetrics({
   }
 
   const writeAll = () => {
-    for (let i = 0; i < latencies.length; i += MOST_VALUES) line({ StoreLatency: latencies.slice(i, i + MOST_VALUES) })
+    for (let i = 0; i < latencies.length; i += MAX_VALUES) line({ StoreLatency: latencies.slice(i, i + MAX_VALUES) })
     for (const group of groups.values()) {
       line(group.counts, group.pair, group.counts.StoreFailures ? { failures } : undefined)
       group.counts = {}
@@ -92,12 +92,12 @@ export function makeMetrics({
 
   const count: Metrics['count'] = (name, tier, policy, api) => {
     tick()
-    if (byApi && api !== undefined && (apis.has(api) || apis.size < MOST_APIS)) {
+    if (byApi && api !== undefined && (apis.has(api) || apis.size < MAX_APIS)) {
       const counts = apis.get(api) ?? {}
       apis.set(api, { ...counts, [name]: (counts[name] ?? 0) + 1 })
     }
     let key = tier && policy ? `${tier} ${policy}` : ''
-    if (!groups.has(key) && groups.size > MOST_PAIRS) key = ''
+    if (!groups.has(key) && groups.size > MAX_PAIRS) key = ''
     const group = groups.get(key) ?? { pair: key ? { tier: tier!, policy: policy! } : undefined, counts: {} }
     groups.set(key, group)
     group.counts[name] = (group.counts[name] ?? 0) + 1
@@ -108,8 +108,8 @@ export function makeMetrics({
     count,
     called(ms, failure) {
       tick()
-      const place = calls++ < MOST_LATENCIES ? latencies.length : Math.floor(Math.random() * calls)
-      if (place < MOST_LATENCIES) latencies[place] = Math.round(ms * 10) / 10
+      const place = calls++ < MAX_LATENCIES ? latencies.length : Math.floor(Math.random() * calls)
+      if (place < MAX_LATENCIES) latencies[place] = Math.round(ms * 10) / 10
       if (!failure) return
       count('StoreFailures')
       failures[failure] = (failures[failure] ?? 0) + 1

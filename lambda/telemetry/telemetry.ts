@@ -66,7 +66,7 @@ const PASSES = {
 
 /** How long a caller's repeated denials are left out of the log at most, and where no policy says so; and at least. */
 const WINDOW_MS = 60_000
-const SHORTEST_MS = 1000
+const MIN_MS = 1000
 
 /** Counts and logs what the limiter and the authorizer do. */
 export function makeTelemetry(options: TelemetryOptions): Telemetry {
@@ -101,7 +101,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
 
   const sample = (event: LogEvent, told: DecisionSummary, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
     const key = [event, told.reason, told.tier, told.policy, told.lockedOut, origin.subject, origin.api].join(' ')
-    const leftOut = take(key, now, Math.min(WINDOW_MS, Math.max(SHORTEST_MS, forMs)))
+    const leftOut = take(key, now, Math.min(WINDOW_MS, Math.max(MIN_MS, forMs)))
     if (leftOut)
       write('info', event, {
         ...detailsOf(told, origin),

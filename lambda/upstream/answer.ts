@@ -13,8 +13,8 @@ export interface Answer extends Omit<Grant, 'policyDocument'> {
  * API Gateway accepts far fewer. An answer with more keys is invalid, because part of a context could mislead a
  * backend.
  */
-const MOST_KEYS = 100
-const MOST_CHARACTERS = 10_240
+const MAX_KEYS = 100
+const MAX_CHARACTERS = 10_240
 
 /** Parses an authorizer's answer, `undefined` if it is invalid. */
 export function parseAnswer(input: unknown, api: GatewayRequest['api']): Answer | undefined {
@@ -52,7 +52,7 @@ function contextOf(input: unknown): Grant['context'] | undefined {
   if (typeof input !== 'object' || Array.isArray(input)) return undefined
   const entries = Object.entries(input).filter(([key, value]) => key !== '__proto__' && isPlain(value))
   const characters = entries.reduce((sum, [key, value]) => sum + key.length + String(value).length, 0)
-  if (entries.length > MOST_KEYS || characters > MOST_CHARACTERS) return undefined
+  if (entries.length > MAX_KEYS || characters > MAX_CHARACTERS) return undefined
   return Object.fromEntries(entries)
 }
 

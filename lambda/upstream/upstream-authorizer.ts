@@ -27,7 +27,7 @@ interface CachedAnswer {
 }
 
 /** Answers cached; the oldest are removed first. */
-const MOST_ANSWERS = 10_000
+const MAX_ANSWERS = 10_000
 
 /**
  * Calls the upstream authorizer's function, and caches its answers as API Gateway would: by some headers, for the whole
@@ -35,7 +35,7 @@ const MOST_ANSWERS = 10_000
  * `Unauthorized`.
  */
 export class UpstreamAuthorizer implements Checker {
-  private readonly answers = new BoundedMap<string, CachedAnswer>(MOST_ANSWERS)
+  private readonly answers = new BoundedMap<string, CachedAnswer>(MAX_ANSWERS)
 
   constructor(private readonly options: UpstreamOptions) {}
 

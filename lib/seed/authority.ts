@@ -30,7 +30,7 @@ export interface Authority extends Deployment, PolicySetItem {
 }
 
 export const AUTHORITY_KEY = { pk: SEED_PARTITION, sk: 'authority' } as const
-const MOST_SUPERSEDED = 20
+const MAX_SUPERSEDED = 20
 
 /** A later deployment has begun, whose code counts. */
 class SupersededError extends Error {
@@ -58,7 +58,7 @@ export function joinedBy(known: Authority | undefined, deployment: Deployment): 
         `If that stack is gone, delete the item ${JSON.stringify(AUTHORITY_KEY)}`,
     )
   if (known?.request === deployment.request) return known
-  const superseded = known ? [...known.superseded, known.request].slice(-MOST_SUPERSEDED) : []
+  const superseded = known ? [...known.superseded, known.request].slice(-MAX_SUPERSEDED) : []
   return { done: false, ...known, ...AUTHORITY_KEY, ...deployment, superseded, undone: [], undoneCount: 0 }
 }
 

@@ -121,7 +121,7 @@ async function guard(
 }
 
 /** An answer has at most 4096 bytes, and the log has all of it. */
-const MOST_KEPT = 1000
+const MAX_KEPT = 1000
 
 /** What differs from the file and was kept, and what was undone: `tier#free, route#GET /a`. */
 function outputsOf(done: Done | undefined): Readonly<Record<'Kept' | 'Undone', string>> {
@@ -133,8 +133,8 @@ function outputsOf(done: Done | undefined): Readonly<Record<'Kept' | 'Undone', s
 /** An output must not be empty. */
 function listOf(some: readonly string[], count: number): string {
   const all = some.join(', ')
-  if (all.length <= MOST_KEPT && some.length === count) return all || 'none'
-  const first = all.length <= MOST_KEPT ? all : all.slice(0, MOST_KEPT).replace(/, [^,]*$/, '')
+  if (all.length <= MAX_KEPT && some.length === count) return all || 'none'
+  const first = all.length <= MAX_KEPT ? all : all.slice(0, MAX_KEPT).replace(/, [^,]*$/, '')
   return `${first}, … (${count} in all, see the log)`
 }
 

@@ -22,7 +22,7 @@ export interface SeededCode {
 }
 
 /** The names that an output could show. */
-const MOST_UNDONE = 100
+const MAX_UNDONE = 100
 
 /** One item and its note, which are written together. */
 interface Step {
@@ -100,7 +100,7 @@ export async function seedCode(
       const undone = batch.flatMap(({ sk, undoes }) => (undoes === undefined ? [] : [`${sk} (${undoes})`]))
       authority = {
         ...authority,
-        undone: [...authority.undone, ...undone].slice(0, MOST_UNDONE),
+        undone: [...authority.undone, ...undone].slice(0, MAX_UNDONE),
         undoneCount: authority.undoneCount + undone.length,
       }
       before = await writeWith(

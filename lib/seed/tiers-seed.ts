@@ -44,7 +44,7 @@ const SEEDED = ['tiersFile', 'identity', 'tiers', 'routes', 'global', 'settings'
 export const hasSeed = (props: TiersSeedProps): boolean => SEEDED.some((prop) => props[prop] !== undefined)
 
 /** CloudFormation hands a function at most 256 KB, the rest of its request included. */
-const MOST_CHARACTERS = 200_000
+const MAX_CHARACTERS = 200_000
 
 /**
  * Writes a tiers file into the config table at each deployment that changes the file. Each tier and route is written if
@@ -115,11 +115,11 @@ function itemsFrom(scope: Construct, props: TiersSeedProps) {
   if (issues.length > 0) throw new ConfigError(issues)
   const items = itemsOf(ofRegion(scope, file as TiersFile, props.regionShares, path))
   const length = JSON.stringify(items).length
-  if (length > MOST_CHARACTERS)
+  if (length > MAX_CHARACTERS)
     throw new ConfigError([
       new Mistake(
         'too_many',
-        `the tiers must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
+        `the tiers must be at most ${MAX_CHARACTERS} characters long as JSON, got ${length} (${path})`,
       ),
     ])
   return items

@@ -44,7 +44,7 @@ const MINUTE = Duration.minutes(1)
 const FIVE = Duration.minutes(5)
 
 /** A share of few requests says nothing. */
-const FEWEST = { errors: 10, calls: 100, requests: 100 }
+const MIN_COUNTS = { errors: 10, calls: 100, requests: 100 }
 
 const percent = (part: IMetric, of: IMetric, least: number, label: string, period: Duration): IMetric =>
   new MathExpression({
@@ -83,7 +83,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
       percent(
         limiter.metricStoreFailures({ period }),
         limiter.metricStoreLatency({ period, statistic: 'SampleCount' }),
-        FEWEST.calls,
+        MIN_COUNTS.calls,
         'failed calls, %',
         period,
       ),
@@ -126,7 +126,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
       percent(
         limiter.metricErrors({ period }),
         limiter.metricInvocations({ period }),
-        FEWEST.errors,
+        MIN_COUNTS.errors,
         'failed requests, %',
         period,
       ),
@@ -179,7 +179,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
       percent(
         limiter.metricDenied({ period }),
         limiter.metricInvocations({ period }),
-        FEWEST.requests,
+        MIN_COUNTS.requests,
         'denied requests, %',
         period,
       ),

@@ -6,7 +6,7 @@ import type { LogEvent } from '../../lambda/telemetry/events'
 import { deployedStackOf } from './deployed-stack'
 
 /** The longest name of a rule is 128 characters, and the name has 24 of its own. */
-const MOST_OF_STACK_NAME = 100
+const MAX_STACK_NAME_LENGTH = 100
 
 const DENIED: LogEvent = 'request_denied'
 
@@ -19,7 +19,7 @@ export class DeniedCallersRule extends Construct {
     super(scope, id)
     const stack = Stack.of(this)
     const { stackName } = deployedStackOf(this)
-    this.ruleName = `${stackName.slice(0, MOST_OF_STACK_NAME)}-denied-callers-${this.node.addr.slice(-8)}`
+    this.ruleName = `${stackName.slice(0, MAX_STACK_NAME_LENGTH)}-denied-callers-${this.node.addr.slice(-8)}`
     const rule = new CfnInsightRule(this, 'Rule', {
       ruleName: this.ruleName,
       ruleState: 'ENABLED',

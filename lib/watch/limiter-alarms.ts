@@ -44,7 +44,7 @@ export interface LimiterAlarmsOptions {
 }
 
 /** With the longest text of an alarm, a description is within the 1,024 characters that CloudWatch takes. */
-const LONGEST_RUNBOOK = 500
+const MAX_RUNBOOK_LENGTH = 500
 
 /** The alarms of a limiter, see `addAlarms`. */
 export class LimiterAlarms extends Construct {
@@ -122,11 +122,11 @@ function check({ thresholds = {}, runbook }: LimiterAlarmsOptions, reserved: num
         new Mistake('missing_field', 'thresholds.concurrency needs reservedConcurrentExecutions, a number, got none'),
       )
   }
-  if (runbook !== undefined && (typeof runbook !== 'string' || runbook === '' || runbook.length > LONGEST_RUNBOOK))
+  if (runbook !== undefined && (typeof runbook !== 'string' || runbook === '' || runbook.length > MAX_RUNBOOK_LENGTH))
     issues.push(
       new Mistake(
         'invalid_value',
-        `runbook must be an address of 1 to ${LONGEST_RUNBOOK} characters, got ${printed(runbook)}`,
+        `runbook must be an address of 1 to ${MAX_RUNBOOK_LENGTH} characters, got ${printed(runbook)}`,
       ),
     )
   if (issues.length > 0) throw new ConfigError(issues)

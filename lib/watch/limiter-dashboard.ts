@@ -35,7 +35,7 @@ interface Watched {
 }
 
 /** Pairs of tier and policy in one graph: a graph takes 500 lines, and nobody can read them. */
-const MOST_PAIRS = 20
+const MAX_PAIRS = 20
 const WIDTH = 8
 const FIVE = Duration.minutes(5)
 const HOUR = Duration.hours(1)
@@ -138,7 +138,7 @@ const mistakes = (limiter: LimiterMetrics): IWidget[] => [
 /** One line for each pair that has reported within two weeks, those with the most first. */
 function byTierAndPolicy({ metricsNamespace }: LimiterMetrics, name: MetricName): IMetric {
   const namespace = /^\w+$/.test(metricsNamespace) ? metricsNamespace : `"${metricsNamespace}"`
-  const expression = `SORT(SEARCH('{${namespace},tier,policy} MetricName="${name}"', 'Sum'), SUM, DESC, ${MOST_PAIRS})`
+  const expression = `SORT(SEARCH('{${namespace},tier,policy} MetricName="${name}"', 'Sum'), SUM, DESC, ${MAX_PAIRS})`
   return new MathExpression({ expression, usingMetrics: {}, label: '', period: FIVE })
 }
 

@@ -5,7 +5,7 @@ import type { ConditionalWrite, Fields } from './conditional-write'
  * Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay
  * exact.
  */
-export const MOST_UNITS = 999_999_999_999_999
+export const MAX_UNITS = 999_999_999_999_999
 
 /**
  * One way of counting: pure, so that the same code decides in Lambda, in a simulation and in a property test.

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import { type Algorithm, type Hold, MOST_UNITS, type Verdict } from './algorithm'
+import { type Algorithm, type Hold, MAX_UNITS, type Verdict } from './algorithm'
 import {
   absentOrAtMost,
   add,
@@ -129,7 +129,7 @@ export const holds: Algorithm<HoldsQuota> = {
   isEndedByOthers: true,
 }
 
-const ALWAYS: Verdict = { allowed: true, remaining: MOST_UNITS, resetAfterMs: 0, retryAfterMs: 0 }
+const ALWAYS: Verdict = { allowed: true, remaining: MAX_UNITS, resetAfterMs: 0, retryAfterMs: 0 }
 
 /** That units of this item that were held then count there: it was not reset. */
 export const heldSince = (at: EpochMs): ConditionalWrite => when([atMost('b', at)])

@@ -27,7 +27,7 @@ export interface Lockout {
  * With `extend`, each write prolongs by up to this much more than it must, and at most a tenth of the lock-out, so that
  * the denials that follow need none.
  */
-const MOST_AHEAD_MS = 1000
+const MAX_AHEAD_MS = 1000
 
 /**
  * Refuses who goes on past a limit for a while, whatever becomes free meanwhile. The counter within records no denials.
@@ -40,7 +40,7 @@ const MOST_AHEAD_MS = 1000
  * lock-out is stored that its writer has not seen; a lock-out that is over starts none.
  */
 export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }: Lockout): Counter {
-  const aheadMs = extend ? Math.min(MOST_AHEAD_MS, Math.floor(forMs / 10)) : 0
+  const aheadMs = extend ? Math.min(MAX_AHEAD_MS, Math.floor(forMs / 10)) : 0
 
   const lockedOut = (known: Fields | undefined, cost: number, now: EpochMs, until: EpochMs) => ({
     allowed: false,

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import { type Algorithm, MOST_UNITS } from './algorithm'
+import { type Algorithm, MAX_UNITS } from './algorithm'
 import {
   type Assignment,
   absentOrAtMost,
@@ -43,7 +43,7 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
     const window = Math.max(today, numberOf(known, 'w', today))
     const [counter, overCounter] = [slot(window), overSlot(window)]
     const used = numberOf(known, counter)
-    const allowed = used + cost <= MOST_UNITS
+    const allowed = used + cost <= MAX_UNITS
     const after = allowed ? used + cost : used
     const past = Math.max(0, after - Math.max(limit, used))
     const nextWindowMs = grid.startOf(window + 1) - now
@@ -52,7 +52,7 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
       allowed,
       remaining: Math.max(0, limit - after),
       resetAfterMs: after > 0 ? nextWindowMs : 0,
-      retryAfterMs: allowed ? 0 : cost > MOST_UNITS ? Infinity : nextWindowMs,
+      retryAfterMs: allowed ? 0 : cost > MAX_UNITS ? Infinity : nextWindowMs,
       overage: numberOf(known, overCounter) + past,
     }
     if (!allowed || cost === 0) return { verdict }
@@ -150,7 +150,7 @@ function asSeenOrGrown(
 /** That the count is where it was seen: so far inside the limit that the cost fits, past it, or just there. */
 function sameSide(counter: string, used: number, limit: number, cost: number): Clause {
   if (used + cost <= limit) return absentOrAtMost(counter, limit - cost)
-  return used >= limit ? between(counter, limit, MOST_UNITS - cost) : asSeen(counter, used)
+  return used >= limit ? between(counter, limit, MAX_UNITS - cost) : asSeen(counter, used)
 }
 
 const asSeen = (name: string, value: number): Clause => (value === 0 ? absentOrAtMost(name, 0) : exactly(name, value))

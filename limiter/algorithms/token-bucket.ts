@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import { type Algorithm, MOST_UNITS, type Step } from './algorithm'
+import { type Algorithm, MAX_UNITS, type Step } from './algorithm'
 import { arrivalMethods, arrivalStep, emissionUs, type Pace } from './arrival'
 import {
   type Assignment,
@@ -58,7 +58,7 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
   chargeLate(known, quota, units, chargedAt, now) {
     if (quota.refill === 'greedy') return greedy.chargeLate(known, quota, units, chargedAt, now)
     const missing = numberOf(known, 'u')
-    return intervalStep(known, { ...quota, burst: MOST_UNITS }, Math.min(units, MOST_UNITS - missing), chargedAt).write
+    return intervalStep(known, { ...quota, burst: MAX_UNITS }, Math.min(units, MAX_UNITS - missing), chargedAt).write
   },
 
   retentionMs: (quota) =>

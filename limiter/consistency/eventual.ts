@@ -14,7 +14,7 @@ import type { Strategy } from './strategy'
  * Syncs that may fail in a row before the store counts as away, and how long they take at least, in milliseconds: more
  * time than a table needs to recover from a hiccup.
  */
-const MOST_FAILURES = 5
+const MAX_FAILURES = 5
 const FAILING_FOR_MS = 2000
 
 /**
@@ -145,7 +145,7 @@ export class Eventual implements Strategy {
   private throwIfStale(subject: Subject, local: EventualCount): void {
     const { failures, failure } = local
     const passes = (failure as Partial<StoreUnavailableError> | undefined)?.reason !== 'unusable-client'
-    const most = passes ? Math.max(MOST_FAILURES, FAILING_FOR_MS / syncMsOf(subject)) : 1
+    const most = passes ? Math.max(MAX_FAILURES, FAILING_FOR_MS / syncMsOf(subject)) : 1
     if (failures < most) return
     this.syncIfDue(subject, local)
     throw failure

@@ -3,7 +3,7 @@ import type { StoreUnavailableError } from '../errors'
 import type { Pauses } from './lease'
 
 /** No pause is longer, in milliseconds: a later end was set before the clock was. */
-const LONGEST_PAUSE_MS = 2000
+const MAX_PAUSE_MS = 2000
 
 /**
  * Between two tries of an item that is throttled, on the average, in milliseconds: a try for each request would keep it
@@ -14,7 +14,7 @@ const RETRY_MS = 50
 /** How long no units have trickled back yet, in milliseconds; 0 where they can be asked for. */
 export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): number {
   const waitMs = pausedUntil - now
-  return waitMs > 0 && waitMs <= LONGEST_PAUSE_MS ? waitMs : 0
+  return waitMs > 0 && waitMs <= MAX_PAUSE_MS ? waitMs : 0
 }
 
 /** The item was throttled: nothing is asked of it for about `RETRY_MS`. */

@@ -5,9 +5,9 @@ import type { WaitingRequest } from '../subject'
 import type { TakeLoop } from '../take-loop'
 
 /** Requests that share one write: enough that a write is hardly ever the bottleneck, few enough to answer soon. */
-const MOST_AT_ONCE = 200
+const MAX_AT_ONCE = 200
 /** Of those that hold something: each hold takes its room in the write. */
-const MOST_HOLDING = 40
+const MAX_HOLDING = 40
 
 /**
  * Lets requests for one subject that arrive while a write for it is under way share the next write.
@@ -61,5 +61,5 @@ const waitIn = (line: WaitingRequest[], charge: Charge): Promise<Verdicts> =>
 function mergeable(line: readonly WaitingRequest[], first: WaitingRequest): number {
   if (first.policies.some(({ counter }) => counter.recordsDenials)) return 1
   const other = line.findIndex(({ policies }) => policies !== first.policies)
-  return Math.min(first.holds ? MOST_HOLDING : MOST_AT_ONCE, other < 0 ? line.length : other)
+  return Math.min(first.holds ? MAX_HOLDING : MAX_AT_ONCE, other < 0 ? line.length : other)
 }

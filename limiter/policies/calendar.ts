@@ -79,7 +79,7 @@ function localDays(timezone: string): (at: EpochMs) => number {
 }
 
 /** Zones remembered, far more than a policy set names. */
-const MOST_ZONES = 100
+const MAX_ZONES = 100
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -97,7 +97,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     month: 'numeric',
     day: 'numeric',
   })
-  if (formats.size >= MOST_ZONES) formats.clear()
+  if (formats.size >= MAX_ZONES) formats.clear()
   formats.set(timeZone, format)
   return format
 }

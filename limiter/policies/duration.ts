@@ -2,7 +2,7 @@
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** Ten years: far beyond any quota, near enough that times in microseconds stay exact. */
-export const LONGEST_MS = 3660 * 86_400_000
+export const MAX_DURATION_MS = 3660 * 86_400_000
 
 /**
  * Milliseconds of a duration such as `250ms`, `30s`, `1m`, `12h`, `7d`; `undefined` when it is not one, is zero or is
@@ -11,5 +11,5 @@ export const LONGEST_MS = 3660 * 86_400_000
 export function parseDuration(text: unknown): number | undefined {
   const [, digits, unit] = (typeof text === 'string' && /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)) || []
   const durationMs = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN)
-  return durationMs >= 1 && durationMs <= LONGEST_MS ? durationMs : undefined
+  return durationMs >= 1 && durationMs <= MAX_DURATION_MS ? durationMs : undefined
 }

@@ -7,10 +7,10 @@ import { type Place, report } from './report'
  * and what preflights are counted by.
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-items
  */
-const MOST_STORED_BYTES = 396 * 1024
+const MAX_STORED_BYTES = 396 * 1024
 
 /** Policies that a message names. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** One policy's place in an item. */
 export interface Stored {
@@ -27,7 +27,7 @@ export function checkItemSize(policies: readonly Policy[], place: Place, issues:
 
 /** Why policies that one item stores do not fit it, as the end of a sentence; `undefined` where they do. */
 export function tooLarge(all: readonly Stored[]): string | undefined {
-  if (sumOf(all) <= MOST_STORED_BYTES) return undefined
+  if (sumOf(all) <= MAX_STORED_BYTES) return undefined
   const places = new Map<string, Stored>() // tiers and routes may have the same policy, which has one place
   for (const one of all) {
     const id = idAt(one)
@@ -36,12 +36,12 @@ export function tooLarge(all: readonly Stored[]): string | undefined {
   }
   const stored = [...places.values()]
   const bytes = sumOf(stored)
-  if (bytes <= MOST_STORED_BYTES) return undefined
+  if (bytes <= MAX_STORED_BYTES) return undefined
   const named = new Map<string, number>()
   for (const one of stored) named.set(one.policy.name, (named.get(one.policy.name) ?? 0) + bytesOf(one))
   const largest = [...named].sort(([, one], [, other]) => other - one)
-  const sizes = largest.slice(0, MOST_NAMED).map(([name, size]) => `${printed(name)} ${kilobytes(size)}`)
-  const others = largest.length > MOST_NAMED ? ` and ${largest.length - MOST_NAMED} more` : ''
+  const sizes = largest.slice(0, MAX_NAMED).map(([name, size]) => `${printed(name)} ${kilobytes(size)}`)
+  const others = largest.length > MAX_NAMED ? ` and ${largest.length - MAX_NAMED} more` : ''
   return `could store ${kilobytes(bytes)}, and an item of DynamoDB holds 400 KB: the largest of its policies are ${sizes.join(', ')}${others}`
 }
 

@@ -100,7 +100,7 @@ const CONCURRENCY_FIELDS = {
 const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
 
 /** One DynamoDB expression holds about three hundred operators; each policy needs up to nine, and a lock-out three. */
-export const MOST_POLICIES = 30
+export const MAX_POLICIES = 30
 
 /** How many of those policies these count as: one with a lock-out counts twice. */
 export const weightOf = (policies: readonly (Pick<PolicyInput, 'blockFor'> | null | undefined)[]): number =>
@@ -126,11 +126,11 @@ export function parsePolicies(
     return []
   }
   const weight = weightOf(input)
-  if (weight > MOST_POLICIES)
-    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}, got ${weight}`, place)
+  if (weight > MAX_POLICIES)
+    report(issues, 'too_many', `policies must be at most ${MAX_POLICIES}, got ${weight}`, place)
 
   const before: (Record<string, unknown> & { readonly position: number })[] = []
-  return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
+  return [...input.slice(0, MAX_POLICIES)].flatMap((item: unknown, index) => {
     const issuesBefore = issues.length
     const given = (item ?? {}) as Readonly<Record<string, unknown>>
     const here = [...place, typeof given.name === 'string' ? `policy ${printed(given.name)}` : `policy ${index + 1}`]
@@ -194,15 +194,15 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
   }
 }
 
-const LEAST_SYNC_MS = 50
-const LONGEST_DEFAULT_SYNC_MS = 1000
+const MIN_SYNC_MS = 50
+const MAX_DEFAULT_SYNC_MS = 1000
 /** Instances that sync this often in a window deny nothing at an even load of 90 % of a limit. */
 const SYNCS_PER_WINDOW = 10
 
 /** A sync that comes in another window than its units were admitted in counts nothing. */
 function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: Mistake[]): void {
-  if (windowMs < LEAST_SYNC_MS)
-    report(issues, 'unsuitable_number', `consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place)
+  if (windowMs < MIN_SYNC_MS)
+    report(issues, 'unsuitable_number', `consistency "eventual" needs a window of at least ${MIN_SYNC_MS}ms`, place)
   else if (syncMs !== undefined && syncMs > windowMs) {
     report(issues, 'unsuitable_number', `syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place)
   }
@@ -215,7 +215,7 @@ function checkSync(syncMs: number | undefined, windowMs: number, place: Place, i
 export function syncMsOf({ written, windowMs, counter }: Policy): number {
   if (written.syncMs !== undefined) return written.syncMs
   const shortestMs = Math.min(windowMs, counter.retentionMs)
-  return Math.max(LEAST_SYNC_MS, Math.min(LONGEST_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
+  return Math.max(MIN_SYNC_MS, Math.min(MAX_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
 }
 
 /** Whether units can be leased. */

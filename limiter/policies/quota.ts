@@ -1,4 +1,4 @@
-import { type Algorithm, MOST_UNITS } from '../algorithms/algorithm'
+import { type Algorithm, MAX_UNITS } from '../algorithms/algorithm'
 import { anchoredWindow } from '../algorithms/anchored-window'
 import { bind } from '../algorithms/counter'
 import { fixedWindow } from '../algorithms/fixed-window'
@@ -52,8 +52,8 @@ const BUILD = {
   },
 
   'sliding-log': ({ limit, countDenied = false }, windowMs, wrong) => {
-    if (limit > LONGEST_LOG)
-      wrong(`limit must be at most ${LONGEST_LOG} for a sliding-log, which stores every unit, got ${limit}`)
+    if (limit > MAX_LOG_ENTRIES)
+      wrong(`limit must be at most ${MAX_LOG_ENTRIES} for a sliding-log, which stores every unit, got ${limit}`)
     return counting(slidingLog, { limit, windowMs, countDenied }, windowMs)
   },
 
@@ -97,13 +97,13 @@ const READ_BY: Readonly<Record<string, readonly AnyPolicyInput['algorithm'][]>> 
 }
 
 /** Requests of one subject that hold something at one time: 37 KB of its item. */
-export const MOST_SLOTS = 1000
+export const MAX_SLOTS = 1000
 /** How long a request holds what it took, in milliseconds. */
-export const SHORTEST_HOLD_MS = 1000
-export const LONGEST_HOLD_MS = 24 * 3_600_000
+export const MIN_HOLD_MS = 1000
+export const MAX_HOLD_MS = 24 * 3_600_000
 
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
-const LONGEST_LOG = 10_000
+const MAX_LOG_ENTRIES = 10_000
 
 /** Reports fields that the algorithm does not read. Fields that are absent or invalid by themselves are not checked. */
 export function checkFit(input: Partial<AnyPolicyInput>, place: Place, issues: Mistake[]): void {
@@ -136,7 +136,7 @@ export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[
   const wrong = (sentence: string): undefined => void report(issues, 'unsuitable_number', sentence, place)
   if (input.algorithm === CONCURRENCY) return running(input, wrong)
   const { algorithm = 'sliding-window', window, limit, cost, overrun: share } = input
-  if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
+  if (limit > MAX_UNITS) return wrong(`limit must be at most ${MAX_UNITS}, got ${limit}`)
 
   const windowMs = isCalendarUnit(window) ? CALENDAR_WINDOW_MS[window] : parseDuration(window)!
   const { stateSchema, ...others } = BUILD[algorithm](input, windowMs, wrong)
@@ -146,8 +146,7 @@ export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[
 
   const more = Math.max(1, Math.floor((limit * Number.parseInt(share, 10)) / 100))
   const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
-  if (limit + more > MOST_UNITS)
-    return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
+  if (limit + more > MAX_UNITS) return wrong(`limit must be at most ${MAX_UNITS} with its overrun, got ${limit + more}`)
   const over = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
   if (issues.length > before) return undefined
   return {
@@ -161,9 +160,8 @@ export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[
 /** Slots stand with the time when they are over, so that other timeouts count in the same state. */
 function running({ limit, timeout }: ConcurrencyInput, wrong: (sentence: string) => undefined): Counting | undefined {
   const windowMs = parseDuration(timeout)!
-  if (limit > MOST_SLOTS)
-    return wrong(`limit must be at most ${MOST_SLOTS} for algorithm "${CONCURRENCY}", got ${limit}`)
-  if (windowMs < SHORTEST_HOLD_MS || windowMs > LONGEST_HOLD_MS)
+  if (limit > MAX_SLOTS) return wrong(`limit must be at most ${MAX_SLOTS} for algorithm "${CONCURRENCY}", got ${limit}`)
+  if (windowMs < MIN_HOLD_MS || windowMs > MAX_HOLD_MS)
     return wrong(`timeout must be from "1s" to "24h", got "${timeout}"`)
   const quota = { limit, timeoutMs: windowMs, keptMs: 0, longestMs: windowMs }
   return { counter: bind(holds, quota), quota, windowMs, stateSchema: CONCURRENCY }
@@ -179,16 +177,16 @@ function counting<Quota extends object>(
 
 /** The largest numbers with which a policy still counts in the same way. */
 export function mostNumbers(input: AnyPolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
-  if (input.algorithm === CONCURRENCY) return { limit: MOST_SLOTS }
+  if (input.algorithm === CONCURRENCY) return { limit: MAX_SLOTS }
   const { algorithm = 'sliding-window', limit, refill } = input
-  if (!READ_BY.burst!.includes(algorithm)) return { limit: MOST_UNITS }
+  if (!READ_BY.burst!.includes(algorithm)) return { limit: MAX_UNITS }
   return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }
 }
 
 const mostAtPace = (limit: number, windowMs: number): number =>
   Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
 const mostRefilled = (limit: number, windowMs: number): number =>
-  Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
+  Math.min(MAX_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
 
 /** Paces count in whole microseconds: a unit takes at least one, and a full bucket stays an exact number. */
 function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {

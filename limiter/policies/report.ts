@@ -19,7 +19,7 @@ export type FieldRules = Readonly<
 >
 
 /** How many unknown fields of one object are reported one by one. */
-const MOST_UNKNOWN = 20
+const MAX_UNKNOWN = 20
 
 /** Adds a mistake to those that were found. @param sentence what, got and wanted. */
 export function report(issues: Mistake[], code: MistakeCode, sentence: string, place: Place): void {
@@ -46,11 +46,11 @@ export function checkFields(
   }
   const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const unknown = [...given.keys()].filter((field) => !Object.hasOwn(rules, field))
-  for (const field of unknown.slice(0, MOST_UNKNOWN)) {
+  for (const field of unknown.slice(0, MAX_UNKNOWN)) {
     report(issues, 'unknown_field', `unknown field ${printed(field)}${suggestion(field, Object.keys(rules))}`, place)
   }
-  if (unknown.length > MOST_UNKNOWN)
-    report(issues, 'unknown_field', `${unknown.length - MOST_UNKNOWN} more unknown fields`, place)
+  if (unknown.length > MAX_UNKNOWN)
+    report(issues, 'unknown_field', `${unknown.length - MAX_UNKNOWN} more unknown fields`, place)
 
   const right: Record<string, unknown> = {}
   for (const [field, { schema, optional, wanted, isSecret }] of Object.entries(rules)) {

@@ -3,7 +3,7 @@ import type { Decision } from '../decision'
 import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
 import type { AcquireOptions, ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
 import { parseDuration } from '../policies/duration'
-import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from '../policies/quota'
+import { MAX_HOLD_MS, MIN_HOLD_MS } from '../policies/quota'
 import type { Charge } from '../request'
 import type { ActualUnits } from './corrections'
 import { actualOf, entriesOf, type Meter, type MeterOptions, meterOf, type TakenUnits } from './meter'
@@ -104,7 +104,7 @@ const NOTHING = { forMs: 0, isSettled: (_policy: CompiledPolicy): boolean => fal
 /** What `reserve` says, checked. */
 function reservedBy(charges: readonly Charge[], { reserve: duration, cost = 0 }: ReserveOptions): typeof NOTHING {
   const forMs = parseDuration(duration)
-  if (forMs === undefined || forMs < SHORTEST_HOLD_MS || forMs > LONGEST_HOLD_MS)
+  if (forMs === undefined || forMs < MIN_HOLD_MS || forMs > MAX_HOLD_MS)
     throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
   const named = new Set(charges.flatMap(({ costs = {} }) => Object.keys(costs)))
   const isSettled = ({ costName }: CompiledPolicy) =>

@@ -3,24 +3,24 @@ import { holds, LONGEST_KEPT_MS } from '../algorithms/holds'
 import { nonBlocking } from '../algorithms/non-blocking'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, compile, fieldsOf } from '../compiled-policy'
-import { LONGEST_HOLD_MS, MOST_SLOTS } from '../policies/quota'
+import { MAX_HOLD_MS, MAX_SLOTS } from '../policies/quota'
 import type { Item } from '../stores/store'
 
 /** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
-const QUOTA = { limit: MOST_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: LONGEST_HOLD_MS }
+const QUOTA = { limit: MAX_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: MAX_HOLD_MS }
 
 const reservationsBy = (counter: Counter, isObserved: boolean): CompiledPolicy => ({
   ...compile({
     name: 'reservations',
-    limit: MOST_SLOTS,
-    windowMs: LONGEST_HOLD_MS,
+    limit: MAX_SLOTS,
+    windowMs: MAX_HOLD_MS,
     counter,
     quota: QUOTA,
     stateSchema: 'reservations',
     nonBlocking: isObserved,
     waits: false,
     consistency: 'strict',
-    written: { name: 'reservations', limit: MOST_SLOTS, window: '1d' },
+    written: { name: 'reservations', limit: MAX_SLOTS, window: '1d' },
   }),
   prefix: 'r0__', // no other policy can have it
   isInternal: true,

@@ -6,7 +6,7 @@ import { LATEST_MS, ReservationError } from '../errors'
 import { CALLER_WAITS } from '../policies/over-limit'
 import { POLICY_FIELDS, parsePolicies } from '../policies/parse-policies'
 import type { AnyPolicyInput } from '../policies/policy'
-import { LONGEST_HOLD_MS } from '../policies/quota'
+import { MAX_HOLD_MS } from '../policies/quota'
 import { isPrefix } from '../stores/attribute-prefix'
 import { ALL_MARKS } from '../stores/store'
 import { type Guess, RESERVATIONS, type Reserved, type ReservedUnits } from './reserved'
@@ -148,7 +148,7 @@ function entriesOf(key: unknown, written: readonly WrittenEntry[], own: readonly
 }
 
 function checkHolding(forMs: unknown, subjects: readonly WrittenSubject[]): void {
-  if (!Number.isSafeInteger(forMs) || (forMs as number) < 0 || (forMs as number) > LONGEST_HOLD_MS)
+  if (!Number.isSafeInteger(forMs) || (forMs as number) < 0 || (forMs as number) > MAX_HOLD_MS)
     throw new TypeError('no time')
   const keys = new Set(subjects.map(([key]) => key))
   if (keys.size === 0 || keys.size < subjects.length) throw new TypeError('no subjects, or one twice')

@@ -5,7 +5,7 @@ import type { ItemWrite, PolicyWrite } from './store'
  * The longest expression that DynamoDB takes, in bytes of the text as it is sent, values not put in.
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
  */
-export const MOST_BYTES = 4096
+export const MAX_BYTES = 4096
 
 /**
  * The most operators and functions in one expression. Measured on DynamoDB Local 3.1: a condition counts each
@@ -13,7 +13,7 @@ export const MOST_BYTES = 4096
  * what `ADD` and `REMOVE` name. Its functions are counted here all the same.
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
  */
-export const MOST_OPERATORS = 300
+export const MAX_OPERATORS = 300
 
 /** What one expression, or a piece of it, takes. */
 export interface Size {
@@ -71,7 +71,7 @@ const plus = (one: Size, other: Size): Size => ({
   bytes: one.bytes + other.bytes,
   operators: one.operators + other.operators,
 })
-const fitsIn = ({ bytes, operators }: Size): boolean => bytes <= MOST_BYTES && operators <= MOST_OPERATORS
+const fitsIn = ({ bytes, operators }: Size): boolean => bytes <= MAX_BYTES && operators <= MAX_OPERATORS
 
 /** Leaves out alternatives: each choice keeps as many as the others, as long as it has them. */
 function withinCondition(parts: readonly PolicyWrite[]): readonly PolicyWrite[] {
@@ -106,11 +106,11 @@ function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly Pol
   const [needed, purged] = [new Sum(OWN), new Sum()]
   for (const { prefix, write } of parts)
     for (const one of write.assignments) addAssignment('purge' in one ? purged : needed, one, prefix.length)
-  if (purged.bytes === 0 || needed.bytes + purged.bytes <= MOST_BYTES) return parts
+  if (purged.bytes === 0 || needed.bytes + purged.bytes <= MAX_BYTES) return parts
 
   const kept = parts.map(() => 0)
   const purges = parts.map(({ write }) => write.assignments.filter(isPurge))
-  let room = MOST_BYTES - needed.bytes
+  let room = MAX_BYTES - needed.bytes
   for (let round = 0, found = true; found && room > 0; round++) {
     found = false
     for (let i = 0; i < parts.length && room > 0; i++) {

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { Assignment, Clause, Comparison } from '../algorithms/conditional-write'
 import { StoreUnavailableError } from '../errors'
-import { MOST_BYTES, MOST_OPERATORS } from './expression-budget'
+import { MAX_BYTES, MAX_OPERATORS } from './expression-budget'
 import type { ItemWrite, SeenMarks, WriteId } from './store'
 
 /** One conditional update in DynamoDB's expression language. */
@@ -36,11 +36,7 @@ export function toUpdate({ parts, id, whileMarks = {}, expiresAtSeconds }: ItemW
   }
   const update = `SET ${changes.set}${changes.add && ` ADD ${changes.add}`}${changes.remove && ` REMOVE ${changes.remove}`}`
   const operators = condition.length < BYTES_OF_OPERATORS ? 0 : (condition.match(OPERATOR)?.length ?? 0)
-  if (
-    Buffer.byteLength(condition) > MOST_BYTES ||
-    Buffer.byteLength(update) > MOST_BYTES ||
-    operators > MOST_OPERATORS
-  ) {
+  if (Buffer.byteLength(condition) > MAX_BYTES || Buffer.byteLength(update) > MAX_BYTES || operators > MAX_OPERATORS) {
     throw new StoreUnavailableError('item', tooLarge(condition, update, operators)) // which DynamoDB would say too
   }
   return { UpdateExpression: update, ConditionExpression: condition, ExpressionAttributeValues: values.all }
@@ -51,11 +47,11 @@ const OPERATOR = /[<>=]+|\b(?:AND|OR|NOT|attribute_not_exists|size)\b/g
  * A condition of fewer bytes has no room for too many operators: each takes five with what it stands between. An update
  * has none, and room for 180 functions.
  */
-const BYTES_OF_OPERATORS = 5 * MOST_OPERATORS
+const BYTES_OF_OPERATORS = 5 * MAX_OPERATORS
 
 const tooLarge = (condition: string, update: string, operators: number): string =>
   `a write of ${condition.length} bytes and ${operators} operators of condition and ${update.length} bytes of update is too large, ` +
-  `DynamoDB takes ${MOST_BYTES} bytes and ${MOST_OPERATORS} operators`
+  `DynamoDB takes ${MAX_BYTES} bytes and ${MAX_OPERATORS} operators`
 
 /** The condition under which a subject is deleted. */
 export function toDeletion(

@@ -8,7 +8,7 @@ import { toStoreUnavailable } from './dynamodb-errors'
 import { STATE_TABLE } from './table-schema'
 
 const POLL_MS = 200
-const LONGEST_WAIT_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 /**
  * Makes the table that a `DynamoDbStore` needs, for development and tests; a deployment's comes from the stack.
@@ -42,12 +42,12 @@ export async function createTable(
 }
 
 async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
-  for (let waitedMs = 0; waitedMs < LONGEST_WAIT_MS; waitedMs += POLL_MS) {
+  for (let waitedMs = 0; waitedMs < MAX_WAIT_MS; waitedMs += POLL_MS) {
     const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }))
     if (Table?.TableStatus === 'ACTIVE') return
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new Error(`table "${tableName}" was not active after ${LONGEST_WAIT_MS / 1000} seconds`)
+  throw new Error(`table "${tableName}" was not active after ${MAX_WAIT_MS / 1000} seconds`)
 }
 
 /** TTL is housekeeping: no decision relies on it, so an engine without it is good enough. */

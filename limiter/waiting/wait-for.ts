@@ -10,14 +10,14 @@ import { type Charge, toUnits, unitsOf } from '../request'
 import { WaitQueue } from './wait-queue'
 
 /** Node's timers take no more: 24 days. */
-const LONGEST_MS = 2 ** 31 - 1
+const MAX_MS = 2 ** 31 - 1
 
 const RULES = {
   cost: { schema: v.any(), wanted: 'whole units', optional: true }, // checked with the charge
   costs: { schema: v.any(), wanted: 'whole units by name', optional: true },
   maxWaitMs: {
-    schema: v.pipe(v.number(), v.minValue(0), v.maxValue(LONGEST_MS)),
-    wanted: `milliseconds from 0 to ${LONGEST_MS}`,
+    schema: v.pipe(v.number(), v.minValue(0), v.maxValue(MAX_MS)),
+    wanted: `milliseconds from 0 to ${MAX_MS}`,
     optional: true,
   },
   lagMs: {

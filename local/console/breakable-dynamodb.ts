@@ -5,12 +5,12 @@ import { type Call, CountingProxy } from './counting-proxy'
 import { changesInWords, conditionsInWords, type Prefixes, valueText } from './item-text'
 
 /** Prefixes that are known of; callers with other policies come and go. */
-const MOST_PREFIXES = 2000
+const MAX_PREFIXES = 2000
 /** Items of which the last write is kept. */
-const MOST_WRITES = 4
+const MAX_WRITES = 4
 
 /** Items whose calls are counted apart; of more, those that were first. */
-const MOST_ITEMS = 2000
+const MAX_ITEMS = 2000
 const KEY = /"pk":\{"S":"([^"]+)"/
 
 /** What new instances decide before any request comes, under a key that says so: nobody's requests. */
@@ -80,7 +80,7 @@ export class BreakableDynamoDb {
 
   /** Learns the policies of a caller whose writes may come. */
   know(prefixes: Prefixes): void {
-    if (this.#prefixes.size > MOST_PREFIXES) this.#prefixes.clear()
+    if (this.#prefixes.size > MAX_PREFIXES) this.#prefixes.clear()
     for (const [prefix, one] of prefixes) this.#prefixes.set(prefix, one)
   }
 
@@ -99,7 +99,7 @@ export class BreakableDynamoDb {
     if (!write) return undefined
     this.#writes.delete(write.key)
     this.#writes.set(write.key, write)
-    if (this.#writes.size > MOST_WRITES) this.#writes.delete(this.#writes.keys().next().value!)
+    if (this.#writes.size > MAX_WRITES) this.#writes.delete(this.#writes.keys().next().value!)
     return (statusCode) => {
       write.refused = statusCode !== 200
       this.#changed()
@@ -110,7 +110,7 @@ export class BreakableDynamoDb {
     this.#state++
     const key = KEY.exec(body)?.[1]
     const calls = this.#byItem.get(key ?? '')
-    if (key !== undefined && (calls !== undefined || this.#byItem.size < MOST_ITEMS))
+    if (key !== undefined && (calls !== undefined || this.#byItem.size < MAX_ITEMS))
       this.#byItem.set(key, (calls ?? 0) + 1)
   }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Full } from '../../pages/console/protocol'
 
 /** Pages that are looked at at once: hidden ones have no stream. */
-const MOST_STREAMS = 16
+const MAX_STREAMS = 16
 /** A page for which there was no room asks again. */
 const AGAIN_MS = 1000
 const HEARTBEAT_MS = 15_000
@@ -35,8 +35,8 @@ export class EventStreams {
    */
   open(response: ServerResponse, headers: Readonly<Record<string, string>>): boolean {
     response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' })
-    if (this.#streams.size >= MOST_STREAMS) {
-      const full: Full = { most: MOST_STREAMS }
+    if (this.#streams.size >= MAX_STREAMS) {
+      const full: Full = { most: MAX_STREAMS }
       response.end(`retry: ${AGAIN_MS}\nevent: full\ndata: ${JSON.stringify(full)}\n\n`)
       return false
     }

@@ -2,10 +2,10 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import type { LastAnswer, Pace, Shot } from '../../pages/console/protocol'
 
 /** Requests under way at once; those whose turn comes while there are so many are left out. */
-const MOST_UNDER_WAY = 64
-const MOST_BODY = 4000
+const MAX_UNDER_WAY = 64
+const MAX_BODY = 4000
 /** After the last page is gone, and for a page that was forgotten. */
-const LONGEST_MS = 10 * 60_000
+const MAX_MS = 10 * 60_000
 
 /** Where requests go, and what is said of them. */
 export interface Range {
@@ -21,7 +21,7 @@ export interface Range {
 
 /** Sends requests to the gateway itself, over HTTP, as any client would. */
 export class Firing {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_UNDER_WAY })
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: MAX_UNDER_WAY })
   readonly #range: Range
   #shot: Shot | undefined
   #timer: NodeJS.Timeout | undefined
@@ -44,7 +44,7 @@ export class Firing {
     const { pace } = shot
     if (pace.kind === 'burst') {
       this.#left = pace.requests
-      for (let i = 0; i < Math.min(MOST_UNDER_WAY, pace.requests); i++) this.#nextOfBurst(shot)
+      for (let i = 0; i < Math.min(MAX_UNDER_WAY, pace.requests); i++) this.#nextOfBurst(shot)
     } else this.#rate(shot, pace, this.#range.clock())
     this.#range.changed()
   }
@@ -77,10 +77,10 @@ export class Firing {
     const beat = () => {
       if (this.#shot !== shot) return
       const now = this.#range.clock()
-      if (now - began > LONGEST_MS) return this.stop()
+      if (now - began > MAX_MS) return this.stop()
       if (due < now - 1000) due = now // a machine that slept does not make up for it
       for (; due <= now; due += gapMs(pace, this.#range.random))
-        if (this.#underWay < MOST_UNDER_WAY) this.#send(shot, () => {})
+        if (this.#underWay < MAX_UNDER_WAY) this.#send(shot, () => {})
       this.#timer = setTimeout(beat, Math.max(1, due - this.#range.clock()))
     }
     beat()
@@ -138,6 +138,6 @@ function gapMs({ kind, perSecond }: Exclude<Pace, { kind: 'burst' }>, random: ()
 
 async function bodyOf(answer: IncomingMessage): Promise<string> {
   let text = ''
-  for await (const chunk of answer) if (text.length < MOST_BODY) text += chunk
-  return text.slice(0, MOST_BODY)
+  for await (const chunk of answer) if (text.length < MAX_BODY) text += chunk
+  return text.slice(0, MAX_BODY)
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { RANGES, wrongNumber } from '../../pages/console/numbers'
 import { readText } from '../gateway/send'
 
-const MOST_BYTES = 512 * 1024
+const MAX_BYTES = 512 * 1024
 
 /** What is wrong with what a page sent, and in which field. */
 export class WrongField extends Error {
@@ -19,8 +19,8 @@ export async function readJson(
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { text, bytes } = await readText(incoming, response, MOST_BYTES)
-  if (text === undefined) throw new WrongField('', `the body must have at most ${MOST_BYTES} bytes, got ${bytes}`)
+  const { text, bytes } = await readText(incoming, response, MAX_BYTES)
+  if (text === undefined) throw new WrongField('', `the body must have at most ${MAX_BYTES} bytes, got ${bytes}`)
   let value: unknown
   try {
     value = JSON.parse(text)

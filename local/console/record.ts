@@ -3,7 +3,7 @@ import type { Decided } from '../gateway/decided'
 
 const KEEP_MS = 125_000
 /** Two minutes at 200 a second. */
-const MOST_DOTS = 25_000
+const MAX_DOTS = 25_000
 
 /** What became of the requests of the last two minutes, and of how many since the start. */
 export class Record {
@@ -53,8 +53,8 @@ export class Record {
     if (isDegraded) this.#degraded++
     const dot: Dot = [this.clock(), OUTCOMES.indexOf(outcome), isDegraded ? 1 : 0]
     this.#dots.push(dot)
-    if (this.#fresh.length < MOST_DOTS) this.#fresh.push(dot)
-    if (this.#dots.length > MOST_DOTS * 1.2) this.#forget()
+    if (this.#fresh.length < MAX_DOTS) this.#fresh.push(dot)
+    if (this.#dots.length > MAX_DOTS * 1.2) this.#forget()
   }
 
   /** New instances begin with closed circuits. */
@@ -75,7 +75,7 @@ export class Record {
     const from = this.clock() - KEEP_MS
     const first = this.#dots.findIndex(([at]) => at >= from)
     const kept = first === -1 ? [] : this.#dots.slice(first)
-    this.#dots = kept.slice(-MOST_DOTS)
+    this.#dots = kept.slice(-MAX_DOTS)
   }
 }
 

@@ -16,8 +16,8 @@ export interface Answered {
 }
 
 /** How many lines are kept, and of how many characters. */
-const MOST_LINES = 10_000
-const MOST_CHARACTERS = 16 * 1024 * 1024
+const MAX_LINES = 10_000
+const MAX_CHARACTERS = 16 * 1024 * 1024
 
 /** The access log of a gateway, as API Gateway writes it in the format of Sluice: the last lines, in memory. */
 export class AccessLog {
@@ -48,7 +48,7 @@ export class AccessLog {
   /** What `GET /_local/access-log` answers: the last lines, the oldest first. A header counts those before them. */
   answer(): GatewayResponse {
     const { count, forgotten } = this
-    const kept = Array.from({ length: count - forgotten }, (_, i) => `${this.lines[(forgotten + i) % MOST_LINES]}\n`)
+    const kept = Array.from({ length: count - forgotten }, (_, i) => `${this.lines[(forgotten + i) % MAX_LINES]}\n`)
     return {
       statusCode: 200,
       headers: { 'Content-Type': 'application/x-ndjson', [FORGOTTEN]: String(forgotten) },
@@ -57,12 +57,12 @@ export class AccessLog {
   }
 
   private keep(line: string): void {
-    while (this.count - this.forgotten >= MOST_LINES || this.characters + line.length > MOST_CHARACTERS) {
-      const oldest = this.forgotten++ % MOST_LINES
+    while (this.count - this.forgotten >= MAX_LINES || this.characters + line.length > MAX_CHARACTERS) {
+      const oldest = this.forgotten++ % MAX_LINES
       this.characters -= this.lines[oldest]!.length
       this.lines[oldest] = ''
     }
-    this.lines[this.count++ % MOST_LINES] = line
+    this.lines[this.count++ % MAX_LINES] = line
     this.characters += line.length
   }
 }

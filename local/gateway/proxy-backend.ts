@@ -10,7 +10,7 @@ import { clientHeaders, contextHeaders, withoutHopByHop } from './proxy-headers'
 import { askForBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
 
 /** As long as the wrapper of `sluice/backend` waits at most. */
-const LONGEST_DELAY_MS = 10_000
+const MAX_DELAY_MS = 10_000
 
 /**
  * A server of one's own: gets each allowed request as the client sent it, with a header `X-Sluice-…` for each value of
@@ -24,7 +24,7 @@ export function createProxy(url: URL, log: (text: string) => void): Backend {
   return {
     async serve(exchange) {
       const { incoming, response, context } = exchange
-      const delayMs = Math.min(Number(context.delayMs) || 0, LONGEST_DELAY_MS)
+      const delayMs = Math.min(Number(context.delayMs) || 0, MAX_DELAY_MS)
       if (delayMs > 0) await sleep(delayMs)
       if (response.destroyed) return
       const upstream = open(url, exchange)

@@ -10,7 +10,7 @@ interface Denial {
 }
 
 /** How many are kept: who asks each second misses none below ten thousand a second. */
-const MOST_DENIALS = 10_000
+const MAX_DENIALS = 10_000
 
 /** The last denials of a gateway, numbered from 0 on. Those of an earlier gateway are not among them. */
 export class RecentDenials {
@@ -25,7 +25,7 @@ export class RecentDenials {
     if (!isDenied || route === undefined) return
     const text = (field: string) => String(context?.[field] ?? '')
     const number = (field: string) => Number(context?.[field] ?? 0)
-    this.kept[this.count++ % MOST_DENIALS] = {
+    this.kept[this.count++ % MAX_DENIALS] = {
       at: Date.now(),
       event: 'request_denied',
       reason: context === undefined ? 'unauthorized' : text('reason'),
@@ -50,8 +50,8 @@ export class RecentDenials {
     if (!/^\d{1,15}$/.test(text))
       return jsonResponse(400, { message: `from must be a whole number from 0, got ${JSON.stringify(text)}` })
     const { gateway, startedAt, count } = this
-    const first = Math.max(Number(text), count - MOST_DENIALS)
-    const denials = Array.from({ length: Math.max(0, count - first) }, (_, i) => this.kept[(first + i) % MOST_DENIALS])
+    const first = Math.max(Number(text), count - MAX_DENIALS)
+    const denials = Array.from({ length: Math.max(0, count - first) }, (_, i) => this.kept[(first + i) % MAX_DENIALS])
     const missed = Math.min(first, count) - Math.min(Number(text), count)
     return jsonResponse(200, { gateway, startedAt, next: count, missed, denials })
   }

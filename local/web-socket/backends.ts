@@ -16,7 +16,7 @@ export interface RouteResponse {
 export type WebSocketBackend = (event: WebSocketEvent) => Promise<RouteResponse>
 
 /** Longer than API Gateway gives an integration. */
-const LONGEST_MS = 29_000
+const MAX_MS = 29_000
 
 /** The sample: says what it heard. Messages are limited by the wrapper, with the tables of the gateway. */
 export function sampleBackend(endpoint: string): WebSocketBackend {
@@ -48,7 +48,7 @@ export function handlerBackend(file: string): WebSocketBackend {
   if (typeof handler !== 'function')
     throw new StartError(`${file} must export a function as "handler", as Lambda wants it`)
   return async (event) => {
-    const until = Date.now() + LONGEST_MS
+    const until = Date.now() + MAX_MS
     const context = { functionName: 'local', getRemainingTimeInMillis: () => Math.max(0, until - Date.now()) }
     return ((await handler(event, context)) ?? {}) as RouteResponse
   }

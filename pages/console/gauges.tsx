@@ -6,7 +6,7 @@ import type { Looked } from './stream'
 
 const MOVE_EVERY_MS = 200
 /** A bar of more units than these shows no single ones. */
-const MOST_TICKS = 60
+const MAX_TICKS = 60
 
 interface GaugesProps {
   readonly looked: Looked | undefined
@@ -88,7 +88,7 @@ function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: numb
         aria-valuenow={Math.max(0, remaining)}
       >
         <div style={{ width: `${share * 100}%` }} />
-        {whole <= MOST_TICKS && <span style={{ backgroundSize: `${100 / whole}% 100%` }} />}
+        {whole <= MAX_TICKS && <span style={{ backgroundSize: `${100 / whole}% 100%` }} />}
       </div>
       <p class="small">
         <strong>

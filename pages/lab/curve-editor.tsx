@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks'
 import { numberIn } from './link'
-import { CURVE_MOST, CURVE_PARTS, wrongPart } from './model/setting'
+import { CURVE_PARTS, MAX_CURVE_PERCENT, wrongPart } from './model/setting'
 
 interface Props {
   readonly curve: readonly number[]
@@ -10,7 +10,7 @@ interface Props {
 
 const [WIDTH, HEIGHT] = [720, 150]
 /** What a pointer reaches; numbers go higher. */
-const DRAWN_MOST = 300
+const MAX_DRAWN_PERCENT = 300
 const STEP = 5
 
 /** Draws traffic over time with the pointer; each part can be typed as well. */
@@ -19,13 +19,13 @@ export function CurveEditor({ curve, onChange }: Props) {
   const last = useRef<number>(undefined)
   const [texts, setTexts] = useState<Readonly<Record<number, string>>>({})
   const [wrong, setWrong] = useState<{ readonly part: number; readonly why: string }>()
-  const yOf = (percent: number): number => HEIGHT - (Math.min(percent, DRAWN_MOST) / DRAWN_MOST) * HEIGHT
+  const yOf = (percent: number): number => HEIGHT - (Math.min(percent, MAX_DRAWN_PERCENT) / MAX_DRAWN_PERCENT) * HEIGHT
 
   const draw = ({ clientX, clientY }: PointerEvent) => {
     const { left, top, width, height } = drawing.current!.getBoundingClientRect()
     const part = Math.max(0, Math.min(CURVE_PARTS - 1, Math.floor(((clientX - left) / width) * CURVE_PARTS)))
     const share = 1 - Math.max(0, Math.min(1, (clientY - top) / height))
-    const percent = Math.round((share * DRAWN_MOST) / STEP) * STEP
+    const percent = Math.round((share * MAX_DRAWN_PERCENT) / STEP) * STEP
     const from = last.current ?? part // what a quick pointer passed over has the same height
     const [first, end] = [Math.min(from, part), Math.max(from, part)]
     last.current = part
@@ -79,7 +79,7 @@ export function CurveEditor({ curve, onChange }: Props) {
               <input
                 class="number"
                 inputMode="numeric"
-                aria-label={`Part ${i + 1} of ${CURVE_PARTS}, percent of the limit, 0 to ${CURVE_MOST}`}
+                aria-label={`Part ${i + 1} of ${CURVE_PARTS}, percent of the limit, 0 to ${MAX_CURVE_PERCENT}`}
                 aria-invalid={wrong?.part === i ? 'true' : undefined}
                 aria-describedby={wrong?.part === i ? 'curve-wrong' : undefined}
                 value={texts[i] ?? String(percent)}

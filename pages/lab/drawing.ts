@@ -17,7 +17,7 @@ const CHART = { top: 6, bottom: 70 }
 const ALLOWED = { top: 77, bottom: 89 }
 const DENIED = { top: 94, bottom: 104 }
 /** Above so many denials in a picture, each a cross, they are strokes. */
-const MOST_CROSSES_PER_PIXEL = 1 / 9
+const MAX_CROSSES_PER_PIXEL = 1 / 9
 
 /** Draws all of a row: its line against the limit, and its requests as ticks and crosses. */
 export function drawRow(
@@ -96,7 +96,7 @@ function drawRequests(
   context.strokeStyle = bad
   context.fillStyle = bad
   const [middle, half] = [(DENIED.top + DENIED.bottom) / 2, 3]
-  if (denied.size > width * MOST_CROSSES_PER_PIXEL) {
+  if (denied.size > width * MAX_CROSSES_PER_PIXEL) {
     for (const x of denied) context.fillRect(x, middle - half, 1, 2 * half)
     return
   }

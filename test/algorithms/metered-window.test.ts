@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { MOST_UNITS } from '../../limiter/algorithms/algorithm'
+import { MAX_UNITS } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { type FixedWindowQuota, fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { meteredWindow, usageOf } from '../../limiter/algorithms/metered-window'
@@ -125,21 +125,21 @@ describe('metered window', () => {
 
   it('counts no further than numbers are exact', () => {
     const quota = epoch(3)
-    const full = take({}, quota, MOST_UNITS, 1000)
+    const full = take({}, quota, MAX_UNITS, 1000)
     expect(meteredWindow.step(full, quota, 1, 1200)).toEqual({
-      verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, overage: MOST_UNITS - 3 },
+      verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, overage: MAX_UNITS - 3 },
     })
     expect(meteredWindow.step(full, quota, 1, 2000).verdict.allowed).toBe(true)
-    expect(meteredWindow.step(full, quota, MOST_UNITS, 1200).verdict.retryAfterMs).toBe(800)
-    expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({
+    expect(meteredWindow.step(full, quota, MAX_UNITS, 1200).verdict.retryAfterMs).toBe(800)
+    expect(meteredWindow.step({}, quota, MAX_UNITS + 1, 1200).verdict).toMatchObject({
       allowed: false,
       retryAfterMs: Infinity,
       overage: 0,
     })
 
     const { write } = meteredWindow.step({ w: 1, '01': 5, '01_': 2 }, quota, 2, 1200)
-    expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 2, '01_': 2 })).toBe(true)
-    expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 1, '01_': 2 })).toBe(false)
+    expect(holds(write!.guard, { w: 1, '01': MAX_UNITS - 2, '01_': 2 })).toBe(true)
+    expect(holds(write!.guard, { w: 1, '01': MAX_UNITS - 1, '01_': 2 })).toBe(false)
   })
 
   describe('written from an outdated view', () => {
@@ -352,7 +352,7 @@ describe('metered window', () => {
     algorithm: meteredWindow,
     quota: fc.record({ limit: anySize, grid }),
     windowMs: ({ grid }) => grid.longestMs,
-    largestCost: () => MOST_UNITS,
+    largestCost: () => MAX_UNITS,
     allowsMoreThanRemaining: true,
     withSize: (quota, limit) => ({ ...quota, limit }),
     withoutExpired: (fields) =>

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { MAX_RESERVATION } from '../../lambda/responses/headers'
-import { MOST_UNITS } from '../../limiter/algorithms/algorithm'
+import { MAX_UNITS } from '../../limiter/algorithms/algorithm'
 import { compile } from '../../limiter/compiled-policy'
-import { MOST_POLICIES } from '../../limiter/policies/parse-policies'
-import { LONGEST_HOLD_MS } from '../../limiter/policies/quota'
+import { MAX_POLICIES } from '../../limiter/policies/parse-policies'
+import { MAX_HOLD_MS } from '../../limiter/policies/quota'
 import { Reservation } from '../../limiter/reservations/reservation'
 import { policy } from '../policies/issues'
 
@@ -18,11 +18,11 @@ const WAYS: readonly object[] = [
   { ...LONG, algorithm: 'token-bucket', limit: 86_399_999, burst: 86_400_123, refill: 'interval' },
 ]
 
-it.each([1, 5, MOST_POLICIES - 1])(
+it.each([1, 5, MAX_POLICIES - 1])(
   'the longest reservation fits the answer to a WebSocket API: all policies of a request, of %i subjects',
   (subjects) => {
     const costs = Array.from({ length: 16 }, (_, i) => `tokens-${i}-of-a-model-with-lo`.slice(0, 24))
-    const policies = Array.from({ length: MOST_POLICIES - 1 }, (_, i) => ({
+    const policies = Array.from({ length: MAX_POLICIES - 1 }, (_, i) => ({
       window: `${24 + i}h`,
       ...WAYS[i % WAYS.length],
       name: `policy-${i}`,
@@ -42,9 +42,9 @@ it.each([1, 5, MOST_POLICIES - 1])(
       key: key(),
       policies: own.filter((_one, j) => j % subjects === i).map((one) => compile(one, key())),
       cost: 1,
-      costs: Object.fromEntries(costs.map((name) => [name, MOST_UNITS])),
+      costs: Object.fromEntries(costs.map((name) => [name, MAX_UNITS])),
     }))
-    const { longestToken } = new Reservation(charges, LONGEST_HOLD_MS, () => true, key())
+    const { longestToken } = new Reservation(charges, MAX_HOLD_MS, () => true, key())
     expect(longestToken).toBeGreaterThan(500)
     expect(longestToken).toBeLessThanOrEqual(MAX_RESERVATION)
   },

@@ -1,4 +1,4 @@
-import { addressNames, MOST_ADDRESSES } from '../../cli/callers/address-names'
+import { addressNames, MAX_ADDRESSES } from '../../cli/callers/address-names'
 import { rangeOf } from '../../cli/callers/block-entries'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { keyRingItem } from '../../lambda/config-table/items/key-ring'
@@ -159,7 +159,7 @@ describe('the addresses of ranges', () => {
   })
 
   it('are 65,536 at most: of what is too large the narrower ranges are kept', () => {
-    expect(names('10.0.0.0/16').names).toHaveLength(MOST_ADDRESSES)
+    expect(names('10.0.0.0/16').names).toHaveLength(MAX_ADDRESSES)
     const { names: kept, tooLarge } = names('10.0.0.0/16', '203.0.113.7')
     expect([kept, tooLarge]).toEqual([['ip:203.0.113.7'], ['10.0.0.0/16']])
   })

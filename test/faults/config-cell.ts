@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LONGEST_WAIT_MS } from '../../lambda/config-table/refresher'
+import { MAX_WAIT_MS } from '../../lambda/config-table/refresher'
 import type { Fault } from './fault'
 import type { Instance } from './instance'
 import type { FaultyDynamoDb } from './proxy'
@@ -51,10 +51,10 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
   private get deadlineMs(): number {
     const { reading, fault } = this.cell
     if (reading === 'tiers') return FIRST_DEADLINE_MS
-    const ownMs = reading === 'tiers again' ? LONGEST_WAIT_MS : DEADLINE_MS
+    const ownMs = reading === 'tiers again' ? MAX_WAIT_MS : DEADLINE_MS
     if (!fault.connection) return ownMs
     // both tables are behind the connection, and what is too old there is waited for
-    const tiersMs = reading === 'client again' ? LONGEST_WAIT_MS : 0
+    const tiersMs = reading === 'client again' ? MAX_WAIT_MS : 0
     return tiersMs + ownMs + DEADLINE_MS
   }
 

@@ -34,7 +34,7 @@ export const GRACE_MS = 20
 
 const AT_ONCE = 28
 /** How often a late cell is run by itself before the machine is ruled out as the cause. */
-const MOST_RUNS = 4
+const MAX_RUNS = 4
 
 /** Runs cells in groups, and those that were late again by themselves. */
 export async function runTrials<Verdict extends string>(
@@ -44,7 +44,7 @@ export async function runTrials<Verdict extends string>(
   for (let from = 0; from < makers.length; from += AT_ONCE)
     outcomes.push(...(await runTogether(makers.slice(from, from + AT_ONCE))))
   for (const [i, make] of makers.entries()) {
-    for (let run = 1; run < MOST_RUNS && isPerhapsTheMachine(outcomes[i]!); run++)
+    for (let run = 1; run < MAX_RUNS && isPerhapsTheMachine(outcomes[i]!); run++)
       outcomes[i] = (await runTogether([make]))[0]!
   }
   return outcomes

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { PolicyInput } from '../../limiter'
-import { MOST_POLICIES, weightOf } from '../../limiter/policies/parse-policies'
+import { MAX_POLICIES, weightOf } from '../../limiter/policies/parse-policies'
 import { issuesIn } from '../policies/issues'
 
 /** An event in the history of a subject. */
@@ -78,7 +78,7 @@ export const anyPolicies: fc.Arbitrary<PolicyInput[]> = fc
     return fc.array(anyOne, { minLength: count, maxLength: count })
   })
   .map((found) => found.flatMap((one, i) => (one ? [{ ...one, name: `p${i}` } as PolicyInput] : [])))
-  .map((policies) => policies.slice(0, weightOf(policies) > MOST_POLICIES ? MOST_POLICIES / 2 : MOST_POLICIES))
+  .map((policies) => policies.slice(0, weightOf(policies) > MAX_POLICIES ? MAX_POLICIES / 2 : MAX_POLICIES))
   .filter((policies) => policies.length > 0)
 
 const instance = fc.nat({ max: INSTANCES - 1 })

@@ -19,7 +19,7 @@ const { ModuleMocker } = ofJest('jest-mock')
 const { ModernFakeTimers } = createRequire(ofJest.resolve('jest-circus'))('@jest/fake-timers')
 
 /** Laws are tried on few examples: they are tried for a thousand mutants. */
-const MOST_EXAMPLES = 30
+const MAX_EXAMPLES = 30
 
 /**
  * Whose tests are run, where the command line names no files: those of the mutated folders, and those that stand in
@@ -28,7 +28,7 @@ const MOST_EXAMPLES = 30
 const FOLDERS = ['algorithms', 'config-table', 'policies', 'routing']
 
 /** How long a test may compute under a mutant, beyond twice what its file took without one, in milliseconds. */
-const LONGEST_MS = 5000
+const MAX_MS = 5000
 
 /** Stands for all tests of a file: it covers what the file runs outside of its tests, such as in `describe`. */
 const EVERY_TEST = 'every test'
@@ -58,9 +58,9 @@ class InProcessTestRunner {
     globalThis.__stryker__ = this.namespace
     const ofTests = createRequire(path.join(this.root, 'test/'))
     ofTests('./jest/variables.js').isolateVariables()
-    process.env.MOST_EXAMPLES = String(MOST_EXAMPLES) // see test/runs.ts
+    process.env.MAX_EXAMPLES = String(MAX_EXAMPLES) // see test/runs.ts
     const fc = ofTests('./fast-check.js')
-    fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MOST_EXAMPLES, endOnFailure: true })
+    fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MAX_EXAMPLES, endOnFailure: true })
     const timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
     const mocks = new ModuleMocker(globalThis)
     const { describe, it, test, beforeAll, beforeEach, afterAll, afterEach } = circus
@@ -177,7 +177,7 @@ class InProcessTestRunner {
   bounded(call, file) {
     this.namespace.call = call
     try {
-      return CALL.runInThisContext({ timeout: LONGEST_MS + 2 * Math.ceil(this.foundOf(file).ms) })
+      return CALL.runInThisContext({ timeout: MAX_MS + 2 * Math.ceil(this.foundOf(file).ms) })
     } catch (error) {
       this.isWithoutEnd ||= error?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
       throw error

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { buildPages, PAGES } from '../../pages/build'
 
-const MOST_KB_COMPRESSED = 90
+const MAX_COMPRESSED_KB = 90
 
 describe('the pages', () => {
   const files = buildPages()
@@ -10,7 +10,7 @@ describe('the pages', () => {
     const scripts = [...(await files)].filter(([file]) => file.startsWith(name) && file.endsWith('.js'))
     const bytes = scripts.reduce((sum, [, text]) => sum + gzipSync(text).length, 0)
     expect(bytes).toBeGreaterThan(0)
-    expect(bytes).toBeLessThanOrEqual(MOST_KB_COMPRESSED * 1000)
+    expect(bytes).toBeLessThanOrEqual(MAX_COMPRESSED_KB * 1000)
   })
 
   it.each(Object.keys(PAGES))('%s fetches nothing from elsewhere', async (name) => {

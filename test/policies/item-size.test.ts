@@ -10,16 +10,16 @@ const storing = (name: string, bytes: number): Policy => {
 const placed = (...policies: Policy[]) => policies.map((policy) => ({ policy, scope: '' }))
 const KB = 1024
 /** Of the 400 KB of an item, 4 are left for its key and its marks. */
-const MOST_STORED_BYTES = 396 * KB
+const MAX_STORED_BYTES = 396 * KB
 
 describe('what the policies of one subject may store', () => {
   it('is as much as an item holds, and not a byte more', () => {
-    expect(tooLarge(placed(storing('a', MOST_STORED_BYTES - 1), storing('b', 1)))).toBeUndefined()
-    expect(tooLarge(placed(storing('a', MOST_STORED_BYTES), storing('b', 1)))).toContain('the largest of its policies')
+    expect(tooLarge(placed(storing('a', MAX_STORED_BYTES - 1), storing('b', 1)))).toBeUndefined()
+    expect(tooLarge(placed(storing('a', MAX_STORED_BYTES), storing('b', 1)))).toContain('the largest of its policies')
   })
 
   it('counts a policy that tiers share once, as large as the largest of them', () => {
-    const [less, more] = [storing('a', 1), storing('a', MOST_STORED_BYTES)]
+    const [less, more] = [storing('a', 1), storing('a', MAX_STORED_BYTES)]
     expect(tooLarge(placed(less, more))).toBeUndefined()
     expect(tooLarge(placed(more, less))).toBeUndefined()
     for (const both of [placed(less, more), placed(more, less)])

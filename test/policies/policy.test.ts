@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { apply, holds } from '../../limiter/algorithms/conditional-write'
 import { createLimiter } from '../../limiter/create-limiter'
 import type { Mistake } from '../../limiter/errors'
-import { LONGEST_MS } from '../../limiter/policies/duration'
-import { MOST_POLICIES, POLICY_FIELDS, parsePolicies } from '../../limiter/policies/parse-policies'
+import { MAX_DURATION_MS } from '../../limiter/policies/duration'
+import { MAX_POLICIES, POLICY_FIELDS, parsePolicies } from '../../limiter/policies/parse-policies'
 import { ALGORITHM_NAMES, type PolicyInput } from '../../limiter/policies/policy'
 import { withoutLimit, withShare } from '../../limiter/policies/variants'
 import { MemoryStore } from '../../limiter/stores/memory-store'
@@ -361,7 +361,7 @@ describe('several mistakes', () => {
   })
 
   it('include more than thirty policies', () => {
-    const policies = Array.from({ length: MOST_POLICIES }, (_, i) => policy({ name: `p${i}` }))
+    const policies = Array.from({ length: MAX_POLICIES }, (_, i) => policy({ name: `p${i}` }))
     expect(issuesIn(policies)).toEqual([])
     expect(issuesIn([...policies, policy()], ['tier "free"'])).toEqual([
       'policies must be at most 30, got 31 (tier "free")',
@@ -504,7 +504,7 @@ describe('any input', () => {
         for (const { counter, windowMs, limit } of policies) {
           expect(limit).toBeGreaterThanOrEqual(1)
           expect(windowMs).toBeGreaterThanOrEqual(1)
-          expect(windowMs).toBeLessThanOrEqual(LONGEST_MS)
+          expect(windowMs).toBeLessThanOrEqual(MAX_DURATION_MS)
           const { verdict } = counter.step(undefined, 1, 1_700_000_000_000)
           expect(verdict.allowed).toBe(true)
           expect(Number.isSafeInteger(Math.ceil((1_700_000_000_000 + counter.retentionMs) / 1000))).toBe(true)

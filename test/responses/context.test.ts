@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
-import { costKey, MOST_COST_NAMES } from '../../lambda/config-table/items/cost-names'
+import { costKey, MAX_COST_NAMES } from '../../lambda/config-table/items/cost-names'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { plain, toContext } from '../../lambda/responses/context'
 import { MAX_RESERVATION, NEVER_SECONDS } from '../../lambda/responses/headers'
@@ -290,7 +290,7 @@ describe('what API Gateway requires', () => {
       const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
       const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
       const costs = Object.fromEntries(
-        Array.from({ length: MOST_COST_NAMES }, (_, i) => [costKey(`${'x'.repeat(30)}${i}`), Number.MAX_SAFE_INTEGER]),
+        Array.from({ length: MAX_COST_NAMES }, (_, i) => [costKey(`${'x'.repeat(30)}${i}`), Number.MAX_SAFE_INTEGER]),
       )
       const charged = { ...decision, chargedAt: NOW }
       const [tier, subject] = ['é'.repeat(1_000), 'x'.repeat(1_000)]

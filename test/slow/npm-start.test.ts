@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-const MOST_REQUESTS = 100
+const MAX_REQUESTS = 100
 
 describe('npm start, in the first minute of a new user', () => {
   let npm: ChildProcess
@@ -59,7 +59,7 @@ describe('npm start, in the first minute of a new user', () => {
 
   it('turns the next one away with 429, a time to come back, and the name of the policy', async () => {
     let answer = await hello()
-    for (; answer.status === 200 && passed < MOST_REQUESTS; answer = await hello()) passed++
+    for (; answer.status === 200 && passed < MAX_REQUESTS; answer = await hello()) passed++
     expect(answer.status).toBe(429)
     expect(passed).toBeGreaterThanOrEqual(20)
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)

@@ -19,8 +19,8 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 const SDK = `@aws-sdk/client-dynamodb@${devDependencies['@aws-sdk/client-dynamodb']}`
 
 /** What users may have to install, beside the SDK of AWS (ADR 0033). */
-const MOST_MB_LIBRARY = 5
-const MOST_KB_BACKEND = 200
+const MAX_LIBRARY_MB = 5
+const MAX_BACKEND_KB = 200
 
 /** What a page of the package may lead to and it has not: for those who work on Sluice, or said by its types. */
 const ONLY_IN_A_CLONE = /^(test|bench|docs\/(adr|api|testing\.md|images\/lab))(\/|$)/
@@ -87,9 +87,9 @@ describe('a program that counts in memory', () => {
     project = await projectWith(sluice.tarball)
   })
 
-  it(`installs at most ${MOST_MB_LIBRARY} MB, one package, and nothing of AWS`, () => {
+  it(`installs at most ${MAX_LIBRARY_MB} MB, one package, and nothing of AWS`, () => {
     expect(packagesIn(project)).toEqual(['sluice'])
-    expect(bytesOf(project) / 1e6).toBeLessThan(MOST_MB_LIBRARY)
+    expect(bytesOf(project) / 1e6).toBeLessThan(MAX_LIBRARY_MB)
   })
 
   it('limits', async () => {
@@ -238,11 +238,11 @@ describe('a program that counts in DynamoDB', () => {
     AWS_SECRET_ACCESS_KEY: 'local',
   })
 
-  it(`installs at most ${MOST_MB_LIBRARY} MB beside the SDK, and one client of it`, () => {
+  it(`installs at most ${MAX_LIBRARY_MB} MB beside the SDK, and one client of it`, () => {
     expect(readdirSync(join(project, 'node_modules', '@aws-sdk')).filter((name) => /^client-/.test(name))).toEqual([
       'client-dynamodb',
     ])
-    expect(bytesOf(project) / 1e6).toBeLessThan(MOST_MB_LIBRARY)
+    expect(bytesOf(project) / 1e6).toBeLessThan(MAX_LIBRARY_MB)
   })
 
   it('limits', async () => {
@@ -288,9 +288,9 @@ describe('a function behind a protected API', () => {
     export const status: Promise<number> = handler({ path: '/' }).then(({ statusCode }) => statusCode)
     export const others = [rateLimit, reportCost]`
 
-  it(`installs at most ${MOST_KB_BACKEND} KB`, () => {
+  it(`installs at most ${MAX_BACKEND_KB} KB`, () => {
     expect(packagesIn(project)).toEqual(['sluice-backend'])
-    expect(bytesOf(project, 'sluice-backend') / 1e3).toBeLessThan(MOST_KB_BACKEND)
+    expect(bytesOf(project, 'sluice-backend') / 1e3).toBeLessThan(MAX_BACKEND_KB)
   })
 
   it('has what `sluice/backend` has, and its types', async () => {

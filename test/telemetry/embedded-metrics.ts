@@ -1,7 +1,7 @@
 type Fields = Readonly<Record<string, unknown>>
 
 const UNITS = ['Count', 'Milliseconds']
-const MOST_BYTES = 256 * 1024
+const MAX_BYTES = 256 * 1024
 
 /**
  * The rules of the embedded metric format that a line breaks; none for one without metrics, if it is JSON.
@@ -15,7 +15,7 @@ export function brokenRules(line: string): string[] {
   const rule = (holds: boolean, sentence: string) => void (holds || broken.push(sentence))
   const root = JSON.parse(line) as Fields
   rule(!/[\r\n]/.test(line), 'an entry is one line')
-  rule(Buffer.byteLength(line) <= MOST_BYTES, 'an entry has at most 256 KB')
+  rule(Buffer.byteLength(line) <= MAX_BYTES, 'an entry has at most 256 KB')
   if (!('_aws' in root)) return broken
 
   const { Timestamp, CloudWatchMetrics } = root._aws as Fields

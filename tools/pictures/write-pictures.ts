@@ -7,7 +7,7 @@ import { startDev } from '../../test/pages/dev'
 
 const FOLDER = join(ROOT, 'docs', 'pictures')
 const QUALITY = 72
-const MOST_KB = 150
+const MAX_KB = 150
 
 /** A page as documents show it: `docs/pictures/<name>-light.webp`, and `-dark`. */
 interface Picture {
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
         const session = await page.context().newCDPSession(page)
         const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
         const picture = Buffer.from(data, 'base64')
-        if (picture.length > MOST_KB * 1000) throw new Error(`${name} has ${picture.length} bytes, of ${MOST_KB} KB`)
+        if (picture.length > MAX_KB * 1000) throw new Error(`${name} has ${picture.length} bytes, of ${MAX_KB} KB`)
         writeFileSync(join(FOLDER, `${name}-${colorScheme}.webp`), picture)
         console.log(`docs/pictures/${name}-${colorScheme}.webp, ${Math.ceil(picture.length / 1000)} KB`)
       }

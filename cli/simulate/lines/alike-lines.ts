@@ -1,7 +1,7 @@
 /** After so many lines that are not alike, another one is learned from. */
 const UNLIKE = 16
 /** Names of a line that is learned from, at most. */
-const MOST_NAMES = 100
+const MAX_NAMES = 100
 
 /** A text of JSON without escapes. */
 const TEXT = '([^"\\\\\\u0000-\\u001f]*)'
@@ -40,7 +40,7 @@ export class AlikeLines {
     if (this.unlike < UNLIKE) return
     const names = Object.keys(fields)
     const isPlain = names.every((name) => PLAIN.test(name) && typeof fields[name] === 'string')
-    if (!isPlain || names.length === 0 || names.length > MOST_NAMES) return
+    if (!isPlain || names.length === 0 || names.length > MAX_NAMES) return
     this.unlike = 0
     this.names = names
     this.columns = new Map(names.map((name, i) => [name, i + 1]))

@@ -28,7 +28,7 @@ export interface LogStats extends Progress {
   wholeSeconds: number
 }
 
-const MOST_EXAMPLES = 5
+const MAX_EXAMPLES = 5
 /** How much of a log its format is found by. */
 const START = 16 * 1024
 
@@ -68,7 +68,7 @@ async function* readLog(
       stats.lines++
       if (typeof parsed === 'string') {
         stats.unreadable++
-        if (stats.examples.length < MOST_EXAMPLES)
+        if (stats.examples.length < MAX_EXAMPLES)
           stats.examples.push({ file: name, line, why: parsed, text: text.slice(0, 80) })
         continue
       }

@@ -8,7 +8,7 @@ export interface Record {
 }
 
 /** The longest line that is read, in characters. A line of an access log has some hundred. */
-const LONGEST_LINE = 256 * 1024
+const MAX_LINE_LENGTH = 256 * 1024
 
 /** Takes a log apart as its text comes in. */
 export interface Splitter {
@@ -40,7 +40,7 @@ export class LineSplitter implements Splitter {
       this.line++
     }
     this.rest += text.slice(from)
-    if (this.rest.length > LONGEST_LINE) {
+    if (this.rest.length > MAX_LINE_LENGTH) {
       if (!this.skipping) records.push({ text: this.rest.slice(0, 200), line: this.line, tooLong: true })
       this.skipping = true
       this.rest = ''
@@ -60,7 +60,7 @@ export class LineSplitter implements Splitter {
     this.skipping = false
     if (skipping) return
     const one = this.keepAll ? text : withoutReturn(text)
-    if (one.length > LONGEST_LINE) records.push({ text: one.slice(0, 200), line, tooLong: true })
+    if (one.length > MAX_LINE_LENGTH) records.push({ text: one.slice(0, 200), line, tooLong: true })
     else if (this.keepAll || one.trim() !== '') records.push({ text: one, line })
   }
 }
@@ -112,7 +112,7 @@ export class DocumentSplitter implements Splitter {
     }
     if (this.entry !== undefined) {
       this.entry += text.slice(from)
-      if (this.entry.length > LONGEST_LINE) {
+      if (this.entry.length > MAX_LINE_LENGTH) {
         this.tooLong = true
         this.entry = this.entry.slice(0, 200)
       }
@@ -126,7 +126,7 @@ export class DocumentSplitter implements Splitter {
   }
 
   private finish(text: string, records: Record[]): void {
-    const isTooLong = this.tooLong || text.length > LONGEST_LINE
+    const isTooLong = this.tooLong || text.length > MAX_LINE_LENGTH
     records.push({
       text: isTooLong ? text.slice(0, 200) : text,
       line: this.entryLine,
@@ -158,7 +158,7 @@ export class CsvSplitter implements Splitter {
     const text = open ? `${open.text}\n${record.text}` : record.text
     const line = open?.line ?? record.line
     this.open = undefined
-    if (record.tooLong || text.length > MOST_QUOTED) return [{ text: text.slice(0, 200), line, tooLong: true }]
+    if (record.tooLong || text.length > MAX_QUOTED) return [{ text: text.slice(0, 200), line, tooLong: true }]
     if (!open && text.trim() === '') return []
     if (isBalanced(text)) return [{ text: withoutReturn(text), line }]
     this.open = { text, line }
@@ -169,7 +169,7 @@ export class CsvSplitter implements Splitter {
 const withoutReturn = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text)
 
 /** A quote that is never closed must not swallow the rest of a log. */
-const MOST_QUOTED = 64 * 1024
+const MAX_QUOTED = 64 * 1024
 
 function isBalanced(text: string): boolean {
   let balanced = true

@@ -27,7 +27,7 @@ export type Parse = (text: string) => Parsed
 const isNothing = (text: string): boolean => text === '' || text === '-' || text === 'null'
 
 /** Longer values are no names of anybody. */
-const MOST_CHARACTERS = 2048
+const MAX_CHARACTERS = 2048
 
 /**
  * Makes what turns the values of a line into a request.
@@ -153,7 +153,7 @@ function mapOf<T>(
 function textIn(value: Value, names: readonly string[]): string | undefined {
   for (const name of names) {
     const found = value(name)
-    if (typeof found === 'string' && found.length <= MOST_CHARACTERS) {
+    if (typeof found === 'string' && found.length <= MAX_CHARACTERS) {
       const text = found.trim()
       if (!isNothing(text)) return text
     } else if (typeof found === 'number') return String(found)

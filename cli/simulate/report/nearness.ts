@@ -1,6 +1,6 @@
 /** A percent of a limit, in steps of two; the last one is the limit itself. */
 const STEPS = 50
-const MOST = 65_535
+const MAX_COUNT = 65_535
 
 /** A small array of its own takes twice as much memory as its counts, so that many share one. */
 const ROOM = 1024 * (STEPS + 1)
@@ -27,7 +27,7 @@ export class Nearness {
   add(share: number): void {
     if (share > this.peak) this.peak = share
     const step = share >= 1 ? STEPS : Math.floor(share * STEPS)
-    if (this.counts[this.from + step] === MOST) this.widen()
+    if (this.counts[this.from + step] === MAX_COUNT) this.widen()
     this.counts[this.from + step]!++
   }
 

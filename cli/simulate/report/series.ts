@@ -12,7 +12,7 @@ interface Counts {
   denied: number
 }
 
-const MOST = 1200
+const MAX_POINTS = 1200
 
 /** Requests allowed and denied over time, in at most 1,200 stretches of the same length, a second or more. */
 export class Series {
@@ -26,7 +26,7 @@ export class Series {
   /** @param at in the order of time. */
   add(at: EpochMs, allowed: boolean): void {
     this.first ??= at
-    while (Math.floor(at / this.everyMs) - Math.floor(this.first / this.everyMs) >= MOST) this.widen()
+    while (Math.floor(at / this.everyMs) - Math.floor(this.first / this.everyMs) >= MAX_POINTS) this.widen()
     const slot = Math.floor(at / this.everyMs)
     if (slot !== this.slot) {
       this.slot = slot

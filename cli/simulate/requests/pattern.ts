@@ -14,7 +14,7 @@ const PATTERN_START = Date.UTC(2027, 0, 1)
 
 const PHASE = /^\s*(\d{1,7}(?:\.\d{1,3})?)\s*\/\s*(s|m|h)\s+for\s+(\S+)\s*$/
 const SECONDS = { s: 1, m: 60, h: 3600 } as const
-const MOST_REQUESTS = 100_000_000
+const MAX_REQUESTS = 100_000_000
 
 /**
  * Reads `20/s for 5m, then 200/s for 30s`.
@@ -33,9 +33,9 @@ export function parsePattern(text: string): Phase[] {
   })
   const requests = phases.reduce((sum, { perSecond, forMs }) => sum + (perSecond * forMs) / 1000, 0)
   if (requests < 1) throw new UserError(`--pattern ${printed(text)} has no request`)
-  if (requests > MOST_REQUESTS)
+  if (requests > MAX_REQUESTS)
     throw new UserError(
-      `--pattern ${printed(text)} has ${Math.round(requests)} requests: at most ${MOST_REQUESTS} are simulated`,
+      `--pattern ${printed(text)} has ${Math.round(requests)} requests: at most ${MAX_REQUESTS} are simulated`,
     )
   return phases
 }

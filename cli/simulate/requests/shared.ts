@@ -1,11 +1,11 @@
 import type { Sender, Target } from './logged-request'
 
 /** How many are shared; a log with an id in each path has as many targets as lines. */
-const MOST = 400_000
+const MAX_REQUESTS = 400_000
 /** Characters of those that are shared: who sends a long path each time must not fill the memory. */
-const MOST_CHARACTERS = 40_000_000
+const MAX_CHARACTERS = 40_000_000
 /** Of one name. */
-const MOST_OF_ONE = 16
+const MAX_ALIKE = 16
 
 interface Link<T> {
   readonly one: T
@@ -40,13 +40,13 @@ export class Shared<T extends object> {
   }
 
   private added(one: T, alike: Link<T> | undefined): T {
-    if (this.count++ >= MOST || this.characters >= MOST_CHARACTERS) {
+    if (this.count++ >= MAX_REQUESTS || this.characters >= MAX_CHARACTERS) {
       this.byName.clear()
       this.count = 0
       this.characters = 0
     }
     for (const text of Object.values(one)) if (typeof text === 'string') this.characters += text.length
-    const next = alike && alike.length < MOST_OF_ONE ? alike : undefined
+    const next = alike && alike.length < MAX_ALIKE ? alike : undefined
     this.byName.set(this.nameOf(one), { one, next, length: 1 + (next?.length ?? 0) })
     return one
   }

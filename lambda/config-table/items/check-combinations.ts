@@ -1,5 +1,5 @@
 import { type Mistake, printed } from '../../../limiter/errors'
-import { MOST_POLICIES, weightOf } from '../../../limiter/policies/parse-policies'
+import { MAX_POLICIES, weightOf } from '../../../limiter/policies/parse-policies'
 import { type Place, report } from '../../../limiter/policies/report'
 import { checkCostNames } from './cost-names'
 import { headersIn, possibleSubjects } from './counted-by'
@@ -77,13 +77,13 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
   if (!longest) return
   for (const route of [...routes, { ...global, policies: [] }]) {
     const total = weight([...route.policies, ...longest.policies, ...global.policies])
-    if (total > MOST_POLICIES) {
+    if (total > MAX_POLICIES) {
       const others =
         global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
       report(
         issues,
         'too_many',
-        `policies must be at most ${MOST_POLICIES} with those of ${others}, got ${total}`,
+        `policies must be at most ${MAX_POLICIES} with those of ${others}, got ${total}`,
         route.place,
       )
     }

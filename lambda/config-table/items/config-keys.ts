@@ -2,7 +2,7 @@
 export const CONFIG_TABLE = { partitionKey: 'pk', sortKey: 'sk', policySet: 'policy-set' } as const
 
 /** The authorizer reads no policy set with more items: tiers, routes and blocks are written by hand. */
-export const MOST_POLICY_SET_ITEMS = 5000
+export const MAX_POLICY_SET_ITEMS = 5000
 
 /** The partition that only the authorizer writes. */
 export const LAST_VALID_PARTITION = 'last-valid'

@@ -4,7 +4,7 @@ import { type Place, report } from '../../../limiter/policies/report'
 import type { Costs } from './cost'
 
 /** Names of costs in a policy set: each is a key of the authorizer's context, which has a largest size. */
-export const MOST_COST_NAMES = 16
+export const MAX_COST_NAMES = 16
 
 /**
  * The key of the authorizer's context that says what a request was charged of a cost: `costTokens`, `costInputTokens`
@@ -21,7 +21,7 @@ const ofRoutes = new WeakMap<readonly Costs[], Keyed>()
 export function withEachCost(routes: readonly Costs[] = [], costs: Keyed = {}): Keyed {
   const none = ofRoutes.get(routes) ?? Object.fromEntries(namesIn(routes).map((name) => [costKey(name), 0]))
   ofRoutes.set(routes, none)
-  return Object.fromEntries(Object.entries({ ...none, ...costs }).slice(0, MOST_COST_NAMES))
+  return Object.fromEntries(Object.entries({ ...none, ...costs }).slice(0, MAX_COST_NAMES))
 }
 
 const namesIn = (routes: readonly Costs[]): string[] =>
@@ -35,11 +35,11 @@ export function checkCostNames(
   issues: Mistake[],
 ): void {
   const names = new Set([...namesIn(routes), ...policies.flatMap(({ written: { cost } }) => cost ?? [])])
-  if (names.size > MOST_COST_NAMES)
+  if (names.size > MAX_COST_NAMES)
     report(
       issues,
       'too_many',
-      `names of costs must be at most ${MOST_COST_NAMES} in all routes and policies, got ${names.size}`,
+      `names of costs must be at most ${MAX_COST_NAMES} in all routes and policies, got ${names.size}`,
       place,
     )
   const byKey = new Map<string, string>()

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type Mistake, printed } from '../../../limiter/errors'
-import { MOST_POLICIES, POLICY_FIELDS } from '../../../limiter/policies/parse-policies'
+import { MAX_POLICIES, POLICY_FIELDS } from '../../../limiter/policies/parse-policies'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 
 /** Units that a request takes: the same for each, or by what the request says. A cost of 0 is not counted. */
@@ -81,7 +81,7 @@ export const COSTS_FIELD = {
 } as const
 
 /** Most costs of one route: no request is held to more policies. */
-export const MOST_COSTS = MOST_POLICIES
+export const MAX_COSTS = MAX_POLICIES
 
 /** Reports what is wrong with a route's costs by name; `undefined` if something is. */
 export function parseCosts(input: unknown, place: Place, issues: Mistake[]): Costs['costs'] | undefined {
@@ -89,9 +89,9 @@ export function parseCosts(input: unknown, place: Place, issues: Mistake[]): Cos
   const here = [...place, 'costs']
   const before = issues.length
   const names = Object.keys(input as object)
-  if (names.length > MOST_COSTS)
-    report(issues, 'too_many', `costs must be at most ${MOST_COSTS}, got ${names.length}`, here)
-  const known = names.slice(0, MOST_COSTS).filter((name) => {
+  if (names.length > MAX_COSTS)
+    report(issues, 'too_many', `costs must be at most ${MAX_COSTS}, got ${names.length}`, here)
+  const known = names.slice(0, MAX_COSTS).filter((name) => {
     const isName = v.is(COST_NAME, name)
     if (!isName) report(issues, 'invalid_name', `costs must have ${COST_NAME_WANTED}, got ${printed(name)}`, here)
     return isName

@@ -99,7 +99,7 @@ export const SOURCE_FIELDS = {
 const NAMES = Object.keys(SOURCE_FIELDS)
 
 /** More sources than a service needs. */
-export const MOST_SOURCES = 16
+export const MAX_SOURCES = 16
 
 export const ADDRESS: AddressSettings = { source: 'ip', trustedHops: 0, viewerAddress: false }
 
@@ -116,11 +116,11 @@ export const DEFAULT_IDENTITY: readonly SourceSettings[] = [
  */
 export function parseIdentity(input: unknown, place: Place, issues: Mistake[]): readonly SourceSettings[] {
   if (input === undefined) return DEFAULT_IDENTITY
-  if (!Array.isArray(input) || input.length > MOST_SOURCES) {
+  if (!Array.isArray(input) || input.length > MAX_SOURCES) {
     report(
       issues,
       'invalid_identity',
-      `identity must be a list of at most ${MOST_SOURCES} sources, got ${printed(input)}`,
+      `identity must be a list of at most ${MAX_SOURCES} sources, got ${printed(input)}`,
       place,
     )
     return DEFAULT_IDENTITY

@@ -24,7 +24,7 @@ export interface JwtSettings {
   readonly namespace: string
 }
 
-const MOST_ROLES = 100
+const MAX_ROLES = 100
 
 /** Written with few kinds of valibot's schemas: each further kind adds half a kilobyte to the authorizer's bundle. */
 const text = v.pipe(v.string(), v.regex(/^[\s\S]{1,256}$/))
@@ -69,10 +69,10 @@ export const JWT_FIELDS = {
       v.unknown(),
       v.check((input) => {
         const tiers = roleTiersOf(input)
-        return tiers !== undefined && tiers.length <= MOST_ROLES && tiers.every(isRoleTier)
+        return tiers !== undefined && tiers.length <= MAX_ROLES && tiers.every(isRoleTier)
       }),
     ),
-    wanted: `at most ${MOST_ROLES} tiers by role, such as { gold: pro } or [{ role: gold, tier: pro }]`,
+    wanted: `at most ${MAX_ROLES} tiers by role, such as { gold: pro } or [{ role: gold, tier: pro }]`,
     optional: true,
   },
 } as const satisfies FieldRules

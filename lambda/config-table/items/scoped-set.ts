@@ -11,7 +11,7 @@ interface ScopedSets {
 }
 
 /** Pairs of API and stage remembered. */
-const MOST_REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 const remembered = new WeakMap<PolicySet, ScopedSets>()
 
@@ -36,7 +36,7 @@ export function setFor(set: PolicySet, request: ApiStage): PolicySet {
     routes.flatMap(({ pattern, scope }) => (scope ? [[pattern.text, scope.variant]] : [])),
     settings?.scope.variant,
   ])
-  if (byRequest.size >= MOST_REMEMBERED) {
+  if (byRequest.size >= MAX_REMEMBERED) {
     byRequest.clear()
     byItems.clear()
   }

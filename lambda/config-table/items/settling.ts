@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Mistake } from '../../../limiter/errors'
 import { parseDuration } from '../../../limiter/policies/duration'
 import type { Policy } from '../../../limiter/policies/policy'
-import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from '../../../limiter/policies/quota'
+import { MAX_HOLD_MS, MIN_HOLD_MS } from '../../../limiter/policies/quota'
 import { type Place, report } from '../../../limiter/policies/report'
 
 /** Units that are settled once the backend knows what a request has really used. */
@@ -12,7 +12,7 @@ export interface Settling {
 }
 
 /** The longest that a Lambda function runs, in milliseconds. */
-const LONGEST_FUNCTION_MS = 900_000
+const MAX_FUNCTION_MS = 900_000
 
 export const SETTLE_FIELD = {
   schema: v.pipe(
@@ -25,9 +25,9 @@ export const SETTLE_FIELD = {
 
 /** How long units stay reserved; `undefined` where they are not. */
 export function toSettleMs(settle: unknown): number | undefined {
-  if (settle === true) return LONGEST_FUNCTION_MS
+  if (settle === true) return MAX_FUNCTION_MS
   const ms = parseDuration(settle)
-  return ms !== undefined && ms >= SHORTEST_HOLD_MS && ms <= LONGEST_HOLD_MS ? ms : undefined
+  return ms !== undefined && ms >= MIN_HOLD_MS && ms <= MAX_HOLD_MS ? ms : undefined
 }
 
 type Counting = Pick<Policy, 'name' | 'consistency' | 'counter' | 'written'>

@@ -48,7 +48,7 @@ export type Displaced = ReadonlyMap<string, number>
  * How often policies whose prefixes collide get another one, which may collide, too. Prefixes are short enough that two
  * may collide by chance, and long enough that this is very unlikely to happen several times in a row.
  */
-const MOST_ROUNDS = 5
+const MAX_ROUNDS = 5
 
 /**
  * Reports policies of one subject whose attribute prefixes collide, and gives one of each pair another prefix. All
@@ -59,7 +59,7 @@ const MOST_ROUNDS = 5
 export function checkAttributePrefixes(set: Shared, place: Place, issues: Mistake[], most = Infinity): Displaced {
   const displaced = new Map<string, number>()
   const told = new Set<string>()
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const given: string[] = []
     let left = most
     for (const [, stored] of itemsOf(set)) {

@@ -34,7 +34,7 @@ export function policyOf(algorithm: AlgorithmName, { limit, window, burst, sprea
   switch (algorithm) {
     case 'sliding-buckets': {
       const buckets = bucketsFor(window * 1000)
-      return buckets === MOST_BUCKETS ? plain : { ...plain, buckets }
+      return buckets === MAX_BUCKETS ? plain : { ...plain, buckets }
     }
     case 'token-bucket':
       return { ...plain, burst }
@@ -53,11 +53,11 @@ export const yamlOf = (policy: PolicyInput): string =>
     .map(([field, value]) => `${field}: ${value}`)
     .join(', ')} }\n`
 
-const MOST_BUCKETS = 60
+const MAX_BUCKETS = 60
 
 /** The most sub-windows, up to the default, that divide a window of whole seconds. */
 function bucketsFor(windowMs: number): number {
-  let buckets = MOST_BUCKETS
+  let buckets = MAX_BUCKETS
   while (windowMs % buckets !== 0) buckets--
   return buckets
 }

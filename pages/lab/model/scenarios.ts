@@ -17,7 +17,7 @@ const OTHERS = 10
 const OTHERS_RATE = 50
 
 /** How often a denied client tries again, before it gives up. */
-const MOST_RETRIES = 10
+const MAX_RETRIES = 10
 
 const windowMs = ({ window }: Setting): number => window * 1000
 const durationMs = (setting: Setting): number => setting.windows * windowMs(setting)
@@ -43,7 +43,7 @@ const retrying = (title: string, story: string, afterMs: (setting: Setting) => n
   traffic: (setting) => ({
     times: evenly(inWindows(setting, setting.rate, 1), 0, windowMs(setting) / 2),
     durationMs: durationMs(setting),
-    retry: { afterMs: afterMs(setting), most: MOST_RETRIES },
+    retry: { afterMs: afterMs(setting), most: MAX_RETRIES },
   }),
 })
 
@@ -182,7 +182,7 @@ export const settingOf = (scenario: ScenarioId): Setting => ({
 })
 
 /** Requests that one run has at most, retries not counted. */
-const MOST_REQUESTS = 100_000
+const MAX_REQUESTS = 100_000
 
 /** Why a setting whose numbers are right by themselves is too much; `undefined` where it is not. */
 export function tooMuch(setting: Setting): string | undefined {
@@ -191,6 +191,6 @@ export function tooMuch(setting: Setting): string | undefined {
   const percent = scenario === 'drawn' ? average : scenario === 'one-hammers' ? rate + OTHERS * OTHERS_RATE : rate
   const lasting = ['drawn', 'random', 'one-hammers', 'half-the-limit', 'at-the-limit', 'over-the-limit']
   const requests = (limit * percent * (lasting.includes(scenario) ? windows : 1)) / 100
-  if (requests <= MOST_REQUESTS) return undefined
-  return `limit × rate × length makes ${Math.ceil(requests).toLocaleString('en')} requests, and ${MOST_REQUESTS.toLocaleString('en')} are the most: lower one of them`
+  if (requests <= MAX_REQUESTS) return undefined
+  return `limit × rate × length makes ${Math.ceil(requests).toLocaleString('en')} requests, and ${MAX_REQUESTS.toLocaleString('en')} are the most: lower one of them`
 }

@@ -60,7 +60,7 @@ export const NUMBER_FIELDS = Object.keys(NUMBERS) as readonly NumberField[]
 
 /** Parts of a drawn curve, and the most that one may say, in percent of the limit. */
 export const CURVE_PARTS = 24
-export const CURVE_MOST = 500
+export const MAX_CURVE_PERCENT = 500
 
 /** Why a number is none for its field; `undefined` where it is one. */
 export function wrongNumber(field: NumberField, value: number): string | undefined {
@@ -72,6 +72,6 @@ export function wrongNumber(field: NumberField, value: number): string | undefin
 
 /** Why a part of a curve is none; `undefined` where it is one. */
 export const wrongPart = (value: number): string | undefined =>
-  Number.isInteger(value) && value >= 0 && value <= CURVE_MOST
+  Number.isInteger(value) && value >= 0 && value <= MAX_CURVE_PERCENT
     ? undefined
-    : `a part must be a whole number from 0 to ${CURVE_MOST} percent, got ${Number.isNaN(value) ? 'no number' : value}`
+    : `a part must be a whole number from 0 to ${MAX_CURVE_PERCENT} percent, got ${Number.isNaN(value) ? 'no number' : value}`
