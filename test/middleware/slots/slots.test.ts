@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, MemoryStore } from '../../../limiter'
+import { OwnTime } from '../../in-time'
 import { visit } from './client'
 import { CASES, listen, type Way } from './servers'
 import { type Job, Work } from './work'
@@ -62,8 +62,7 @@ describe.each(CASES)('%s, %s', (_framework, protocol, { ways, listener }) => {
     '%s: %s, and its slot is free within 100 ms after that is seen, not before',
     async (...[, , way, ending]) => {
       const { work, port, overAt, server, isFree } = await started(ending.job)
-      const delay = monitorEventLoopDelay({ resolution: 1 })
-      delay.enable()
+      const time = new OwnTime()
       const client = visit(protocol, port, `/${way.name}`)
       if (way.name !== 'file') await until(() => work.beganAt)
       if (ending.leaves === 'mid-stream') await client.begun
@@ -77,8 +76,8 @@ describe.each(CASES)('%s, %s', (_framework, protocol, { ways, listener }) => {
       if (way.isSeen) expect(work.endedAt).toBeLessThanOrEqual(freeAt)
       expect(overAt.last).toBeLessThanOrEqual(freeAt)
       const endedAt = Math.max(overAt.last!, way.isSeen ? work.endedAt! : 0)
-      expect(freeAt - endedAt).toBeLessThan(100 + delay.max / 1e6)
-      delay.disable()
+      expect(time.between(endedAt, freeAt)).toBeLessThan(100)
+      time.stop()
       server.close()
     },
   )
