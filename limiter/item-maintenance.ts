@@ -36,7 +36,7 @@ export function purge(
 
 function* removed(items: KnownItems, parts: readonly PolicyWrite[], now: EpochMs): Plan<void> {
   try {
-    yield { kind: 'write', write: fitted({ parts, id: items.nextId(), at: now }), tries: 1 }
+    yield { kind: 'write', write: fitted({ parts, id: items.nextId(), at: now }), isTidying: true }
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }

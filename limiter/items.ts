@@ -82,9 +82,9 @@ export class SubjectItems implements KnownItems {
   async run<T>(key: string, plan: Plan<T>, deadline = this.deadline()): Promise<T> {
     let step = plan.next()
     for (let calls = 0; !step.done; calls++) {
-      if (calls > 0 && (calls >= MAX_CALLS || deadline.leftMs <= 0)) throw contention()
       let answer: Answer
       try {
+        if (calls > 0 && (calls >= MAX_CALLS || deadline.leftMs <= 0)) throw contention()
         answer = await this.sent(key, step.value, deadline)
       } catch (error) {
         step = plan.throw(error)
@@ -100,7 +100,8 @@ export class SubjectItems implements KnownItems {
   }
 
   private sent(key: string, call: Call, deadline: Deadline): Promise<Answer> {
-    if (call.kind === 'write') return this.write(key, call.write, deadline, call.tries)
+    if (call.kind === 'write' && call.isTidying) return this.calls.write(key, call.write, deadline, 1)
+    if (call.kind === 'write') return this.write(key, call.write, deadline)
     if (call.kind === 'delete') return this.calls.delete(key, call.whileMarks, deadline)
     return this.read(key, deadline).then(({ item }) => ({ kind: 'read', item, afterDoubt: false }))
   }
@@ -127,10 +128,10 @@ export class SubjectItems implements KnownItems {
    * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
    * the item is now, a moment later.
    */
-  private write(key: string, write: ItemWrite, deadline: Deadline, tries?: number): Promise<Tried<WriteOutcome>> {
+  private write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const failure = this.failureOf(key)
     if (failure) return Promise.reject(failure)
-    return this.calls.write(key, write, deadline, tries).catch(async (error) => {
+    return this.calls.write(key, write, deadline).catch(async (error) => {
       if (error instanceof StoreUnavailableError && error.reason === 'item') await this.failedBy(error, key, deadline)
       throw error
     })

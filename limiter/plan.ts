@@ -27,11 +27,11 @@ export interface KnownItems {
 
 /**
  * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.
- * `tries`: how often the call may be made. @default 3
+ * `isTidying`: nobody waits for what the write does. It is tried once, and where it fails that says nothing of the item.
  */
 export type Call =
   | { readonly kind: 'read' }
-  | { readonly kind: 'write'; readonly write: ItemWrite; readonly tries?: number }
+  | { readonly kind: 'write'; readonly write: ItemWrite; readonly isTidying?: boolean }
   | { readonly kind: 'delete'; readonly whileMarks: SeenMarks }
 
 /** What a call came to, with the item as it was just before it; what a plan learns next time is the item after it. */

@@ -2,10 +2,12 @@ import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import type { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { purge } from '../../limiter/item-maintenance'
+import { type Plan, READ } from '../../limiter/plan'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { type Item, type ItemWrite, NO_ITEM } from '../../limiter/stores/store'
 import { itemsOf, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
+import { frozenDeadline } from './two-processes'
 
 const policies = compiled(
   { name: 'second', algorithm: 'fixed-window', limit: 10, window: '1s' },
@@ -27,6 +29,7 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
   const sent: { write: ItemWrite; tries: number | undefined }[] = []
   const calls = {
     nextId: () => ({ mark: 'r0', value: 7 }),
+    read: async () => item,
     async write(_key: string, write: ItemWrite, _deadline: Deadline, tries?: number) {
       sent.push({ write, tries })
       if (answer instanceof Error) throw answer
@@ -35,7 +38,7 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
   } as unknown as StoreCalls
   const items = itemsOf(calls, MIDNIGHT)
   const plan = () => purge(items, policies, item, MIDNIGHT)
-  return { known: items.subjects, sent, purge: async () => plan() && items.run('k', plan()!) }
+  return { items, known: items.subjects, sent, purge: async () => plan() && items.run('k', plan()!) }
 }
 const slotsOf = (item: Item | undefined) =>
   Object.keys(item?.policies[second.prefix] ?? {}).filter((name) => name.length > 1)
@@ -68,6 +71,26 @@ it('a purge that finds the store unavailable is left for later; a bug is thrown'
   await away.purge()
   expect(away.known.size).toBe(0)
   await expect(world(withWindows(60), new TypeError('no function')).purge()).rejects.toThrow(TypeError)
+})
+
+it('a purge that fails because of the item keeps no request from it, and the item is not read for that', async () => {
+  const { known, sent, purge } = world(withWindows(60), new StoreUnavailableError('item', 'too large'))
+  known.learn('k', NO_ITEM, MIDNIGHT)
+  await purge()
+  await purge()
+  expect(sent).toHaveLength(2)
+  expect(known.get('k')).toEqual({ view: expect.objectContaining({ item: NO_ITEM }) })
+})
+
+it('a purge for which no time is left is not made, and what was decided before it stands', async () => {
+  const { items, sent } = world(withWindows(60))
+  function* decided(): Plan<string> {
+    const { item } = yield READ
+    yield* purge(items, policies, item, MIDNIGHT)!
+    return 'decided'
+  }
+  expect(await items.run('k', decided(), frozenDeadline(0))).toBe('decided')
+  expect(sent).toEqual([])
 })
 
 it('a purge never removes the present window', async () => {
