@@ -1,7 +1,7 @@
 import { Alarm, onAbort } from '../deadline'
 import { type Decision, tooLate } from '../decision'
 import type { RateLimiter } from '../rate-limiter'
-import type { Charge } from '../request'
+import { type Charge, toUnits } from '../request'
 import { inTurns, Pace } from './pace'
 import type { Admission, Patience, Waiter } from './waiter'
 
@@ -99,6 +99,7 @@ export class WaitQueue {
     let atOnce = 1
     for (let first = this.first; first; first = this.first) {
       const { turn, charge } = first
+      const units = toUnits(charge) // of the policies that are asked
       const leftMs = turn && turn.at - performance.now()
       if (leftMs !== undefined && (leftMs <= 0 || (await this.sleep(leftMs, turn!.decision.degraded)))) {
         if (leftMs <= 0) first.resolve(turn!.decision, turn!.charge)
@@ -117,7 +118,7 @@ export class WaitQueue {
         } else if (inTurns(charge, Infinity)) {
           atOnce = Math.min(MAX_AT_ONCE, 2 * atOnce) // as many as pass while it asks
         } else {
-          const next = pace.afterTurns(charge, admitted, tookMs)
+          const next = pace.afterTurns(units, admitted, tookMs)
           atOnce = next.atOnce
           if (next.pauseMs > 0 && this.first?.isDue === false) await this.sleep(next.pauseMs)
         }
@@ -126,7 +127,7 @@ export class WaitQueue {
       atOnce = 1
       const nextIsAnother = this.dismiss(denial, asking[0]!.costs)
       if (nextIsAnother || this.isWoken || this.waiters.size === 0 || turn) continue
-      await this.sleep(denial.degraded ? denial.retryAfterMs : pace.afterDenial(charge, denial), denial.degraded)
+      await this.sleep(denial.degraded ? denial.retryAfterMs : pace.afterDenial(units, denial), denial.degraded)
     }
     this.onEmpty()
   }

@@ -57,6 +57,19 @@ describe('waitFor', () => {
     await expect(limiter.waitFor('vendor', { costs: { tokens: 0.5 } })).rejects.toMatchObject({ code: 'invalid_cost' })
   })
 
+  it('waits for those costs alone of which it takes any, and one unit of those that it does not name', async () => {
+    const tokens = { ...PER_SECOND, name: 'tokens', cost: 'tokens' }
+    const ends = new Ends(limiterWith([PER_SECOND, tokens, { ...tokens, name: 'images', cost: 'images' }]))
+    for (const name of ['a', 'b']) ends.start(name, { cost: 4, costs: { tokens: 0 } })
+    for (const name of ['c', 'd']) ends.start(name, { cost: 1, costs: { tokens: 4 } })
+    await pass(5000)
+    expect(ends.story).toBe('a@0 b@1000 c@1000 d@2000')
+    expect([ends.decisions.b, ends.decisions.d].map((one) => Object.keys(one!.policies))).toEqual([
+      [PER_SECOND.name, 'images'],
+      [PER_SECOND.name, 'tokens', 'images'],
+    ])
+  })
+
   it('gives every cost of an aborted request back', async () => {
     const limiter = limiterWith([PER_HOUR, { ...PER_HOUR, name: 'tokens', limit: 1000, cost: 'tokens' }])
     const aborter = new AbortController()
