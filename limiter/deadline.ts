@@ -13,7 +13,7 @@ export interface CallOptions {
 }
 
 /**
- * Tells a call to end. Any `AbortSignal` is one; the take loop makes plainer ones, because listening to an
+ * Tells a call to end. Any `AbortSignal` is one; `Deadline` makes plainer ones, because listening to an
  * `AbortSignal` costs a tenth of a whole call. A call that does not look at it is left behind when its time is over.
  */
 export interface EndSignal {

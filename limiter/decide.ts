@@ -182,7 +182,7 @@ interface Denial {
  * Plans the next step for requests of one subject; pure.
  *
  * @param pending one or more requests.
- * @param isFirst whether nothing was refused yet: then a write may guess (`chargeWrites`).
+ * @param isFirst whether it is the first round: what a read or a refusal brought back needs no guess.
  */
 function planFor(
   knowledge: Knowledge,

@@ -35,8 +35,8 @@ export interface SubjectItemsOptions extends StoreCallsOptions {
 }
 
 /**
- * The subjects' items: carries out what is planned for them, and remembers what they were. Every write fits DynamoDB's
- * limits and moves the item's time to live.
+ * The subjects' items: carries out what is planned for them, and remembers what they were. A charge fits DynamoDB's
+ * limits and moves the item's time to live (`fit`).
  */
 export class SubjectItems implements KnownItems {
   readonly calls: StoreCalls
@@ -77,7 +77,8 @@ export class SubjectItems implements KnownItems {
   /**
    * Carries out a plan: the one loop that writes to items. Its calls are made one after another within the deadline.
    *
-   * @throws StoreUnavailableError `contention` where others keep changing the subject until the deadline.
+   * @throws StoreUnavailableError `contention` where the deadline or a hundred calls are over before the plan: others
+   * keep changing the subject.
    */
   async run<T>(key: string, plan: Plan<T>, deadline = this.deadline()): Promise<T> {
     let step = plan.next()

@@ -27,14 +27,17 @@ export interface KnownItems {
 
 /**
  * What a plan asks of a subject's item next: to be read or wiped as it was last seen, or changed.
- * `isTidying`: nobody waits for what the write does. It is tried once, and where it fails that says nothing of the item.
+ * `isTidying`: nobody waits for what the write does. It is tried once, and a failure says nothing of the item.
  */
 export type Call =
   | { readonly kind: 'read' }
   | { readonly kind: 'write'; readonly write: ItemWrite; readonly isTidying?: boolean }
   | { readonly kind: 'delete'; readonly whileMarks: SeenMarks }
 
-/** What a call came to, with the item as it was just before it; what a plan learns next time is the item after it. */
+/**
+ * What a call came to, with the item as it was just before it; with `already-applied`, as it is now. After a write,
+ * `view` has the item as it is after it.
+ */
 export type Answer = Tried<{
   readonly kind: 'read' | WriteOutcome['kind'] | DeleteOutcome['kind']
   readonly item: Item
@@ -42,7 +45,7 @@ export type Answer = Tried<{
 
 /**
  * What is done to one subject: a generator that yields each call, is resumed with its answer, and returns what came of
- * it. It has no I/O of its own, so it runs on a store and, in simulations, in memory.
+ * it. It has no I/O of its own.
  */
 export type Plan<T> = Generator<Call, T, Answer>
 

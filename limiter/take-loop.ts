@@ -9,7 +9,7 @@ import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './v
 
 export type TakeLoopOptions = SubjectItemsOptions
 
-/** Decides requests of one subject, and changes what is charged to it. */
+/** Starts what is done to subjects, a plan each, and answers what is known without a call. */
 export class TakeLoop {
   readonly items: SubjectItems
 

@@ -17,7 +17,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'microtask turns of a warm take': { most: 7, goal: 7 },
   'modules of lambda/ and limiter/ that cli/ imports': { most: 78, goal: 75 },
   'imports of them in cli/': { most: 95, goal: 95 },
-  'words of docs/ without docs/api': { most: 85_100, goal: 65_300 },
+  'words of docs/ without docs/api': { most: 85_500, goal: 65_300 },
   'words of --help': { most: 10_250, goal: 9_500 },
   'bytes that the authorizer loads first': { most: 119_000, goal: 118_600 },
   'bytes of all its files': { most: 263_000, goal: 263_000 },
