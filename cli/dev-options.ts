@@ -61,8 +61,7 @@ const ABOVE = 10_000
 /** The port of the embedded engine: the same every time for the same gateway, so that it can be found. */
 export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dynamodbPort'>): number {
   if (dynamodbPort !== undefined) {
-    if (dynamodbPort === port && port !== 0)
-      throw new UserError(`--dynamodb-port must be another than --port, got ${port}`)
+    if (dynamodbPort === port && port !== 0) throw new UserError(`--dynamodb-port must differ from --port, got ${port}`)
     return dynamodbPort
   }
   if (port === 0) return 0

@@ -6,10 +6,10 @@ const INTRODUCTION = `# The command line
 In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice\` runs it. This page is written by \`npm run docs:cli\` from the commands themselves; each says the same with \`--help\`.
 
 **Where the tables are.** \`--table\` and \`--state-table\` name them, else \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`. With \`--endpoint\` (or
-\`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`sluice dev\`, which prints its engine's address. Where nothing says it and there is no AWS Region or no credentials, they are those of the local gateway
+\`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`sluice dev\`, which prints its engine's address. If none of them is set and there is no AWS Region or no credentials, they are those of the local gateway
 that runs on port \`PORT\`, by default 3000. Else they are found in CloudFormation: the stack that has the
 outputs of a limiter, or the one that \`--stack\` names; where a local gateway runs as well, nothing is done and both are named. Region and credentials are AWS's usual ones: \`AWS_PROFILE\`, \`AWS_REGION\`,
-access keys, roles. On one's own machine made-up ones do, the same as with \`sluice dev\`.
+access keys, roles. A DynamoDB on your own machine takes made-up ones, the same as with \`sluice dev\`.
 
 **Answers.** Tables for people, \`--json\` for scripts. Data goes to standard output, all else to standard error. Colours only on a terminal, and not with
 \`NO_COLOR\`. Exit codes: 0 done, 1 the user's mistake, 2 the service's failure, 3 a condition of
@@ -20,8 +20,8 @@ nothing. More, or on an engine without transactions such as dynalite, are writte
 fails half-way, or on Ctrl-C, it finishes the write under way and says what is done, and the same command goes on from there. Authorizers notice within half a
 minute.
 
-**Who edited what.** \`tiers export\` notes under \`exported\` what each item was. \`tiers apply\` refuses to overwrite what somebody has edited, made or deleted since,
-unless \`--force\` says otherwise, and brings \`exported\` up to date with what it wrote. A file without \`exported\` is applied as it is.
+**Who edited what.** \`tiers export\` notes under \`exported\` what each item was. \`tiers apply\` refuses to overwrite what others have edited, created or deleted since,
+unless \`--force\` is set, and brings \`exported\` up to date with what it wrote. A file without \`exported\` is applied as it is.
 
 **Reading clients.** The config table is keyed by credentials, not by ids. Finding a client by its id, and listing clients, is a \`Scan\` of the whole table with a
 filter: it costs read units for every item there.

@@ -53,7 +53,7 @@ export const masked = (address: IpAddress, bits: number): IpAddress =>
 /**
  * Parses an address, or a range in CIDR notation: `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`.
  *
- * @returns a sentence about what is invalid, when the text is neither, or has bits set behind its prefix, which leaves
+ * @returns a sentence about what is invalid, when the text is neither, or has bits set after its prefix, which leaves
  * open whether the address or the range was meant.
  * @param options `mask`: bits behind the prefix are ignored.
  */
@@ -67,7 +67,7 @@ export function parseIpRange(text: string, { mask = false } = {}): IpRange | { r
   const first = masked(address, bits)
   if (!mask && first.some((group, i) => group !== address[i])) {
     const range = `${outside ? toIpv4(first) : toIpv6(first)}/${bits - outside}`
-    return { wrong: `has bits set behind its prefix, the range is ${range}` }
+    return { wrong: `has bits set after its prefix, the range is ${range}` }
   }
   return { first, bits }
 }

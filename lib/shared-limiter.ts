@@ -114,7 +114,9 @@ function placeOf(scope: Construct, functionArn: string, of?: Stack): { readonly 
   const issues: string[] = []
   for (const part of ['account', 'region'] as const)
     if (Token.isUnresolved(stack[part]))
-      issues.push(`the stack must say its ${part}, so that it is known who permits the call: env: { account, region }`)
+      issues.push(
+        `the stack must name its ${part}, which decides where the call is permitted: env: { account, region }`,
+      )
   if (issues.length === 0 && stack.region !== region)
     issues.push(`the stack must be in the limiter’s Region, ${printed(region)}, got ${printed(stack.region)}`)
   if (issues.length === 0 && of && stack.account !== of.account)

@@ -45,9 +45,7 @@ function permitAccount(
   const issues: string[] = []
   if (!ACCOUNT.test(account)) issues.push(`account must be 12 digits, got ${printed(account)}`)
   if (account === Stack.of(handler).account)
-    issues.push(
-      `account must be another one than the limiter’s, got ${printed(account)}: protect() permits each API there`,
-    )
+    issues.push(`account must differ from the limiter’s, got ${printed(account)}: protect() permits each API there`)
   if (apis?.length === 0) issues.push('apis must name at least one API, or be left out for all, got none')
   for (const api of apis ?? []) if (!API.test(api)) issues.push(`apis must be ids of APIs, got ${printed(api)}`)
   refuse(issues, path)
@@ -67,7 +65,7 @@ function permitAccount(
 /** Every role of an organisation's accounts, as far as the role's own policy lets it. */
 function permitOrganization(handler: IFunction, organization: string): string[] {
   const isId = ORGANIZATION.test(organization)
-  refuse(isId ? [] : [`organization must be such as "o-a1b2c3d4e5", got ${printed(organization)}`], handler.node.path)
+  refuse(isId ? [] : [`organization must look like "o-a1b2c3d4e5", got ${printed(organization)}`], handler.node.path)
   handler.addPermission(`Organization${organization}`, { principal: new OrganizationPrincipal(organization) })
   return [`organization ${organization}`]
 }

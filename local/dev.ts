@@ -149,7 +149,7 @@ interface InForce {
 /** Puts the tiers file in force whenever it is saved. @returns what ends it. */
 function watchTiers(text: string, { tiers: path }: DevOptions, { client, pool, io }: InForce): () => void {
   return watchText(path, text, {
-    gone: () => io.note(`${path} is gone: the tiers stay as they are until it is there again`),
+    gone: () => io.note(`${path} is gone: the tiers stay as they are until it exists again`),
     async saved(now) {
       try {
         const tiers = parseTiers(now, path)

@@ -51,5 +51,7 @@ const bindingsOf = ({ env }: HonoContext): NodeBindings => (env ?? {}) as NodeBi
 function peerOf(c: HonoContext): string | undefined {
   const { incoming } = bindingsOf(c)
   if (incoming) return incoming.socket?.remoteAddress
-  throw new Error('honoRateLimit needs the option address, or keyBy: this runtime does not say who is calling')
+  throw new Error(
+    'honoRateLimit needs the option address, or keyBy: this runtime does not give the address of the client',
+  )
 }

@@ -23,7 +23,7 @@ export function splitTiers(file: TiersFile, shares: RegionShares, path: string):
     report(
       issues,
       'fields_conflict',
-      'exported must not be in a file that is split, got what a table has: split the file with the whole limits',
+      'exported must not be in a file to split, got an export of a table: split the file with the full limits',
       [path],
     )
   if (issues.length > 0) throw new ConfigError(issues)
@@ -44,7 +44,7 @@ export function splitTiers(file: TiersFile, shares: RegionShares, path: string):
 
 const tooFew = (field: string, value: number, parts: Readonly<Record<string, number>>): string => {
   const without = Object.keys(parts).filter((region) => parts[region] === 0)
-  return `${field} must be large enough for a unit in each Region, got ${value}, of which ${without.join(', ')} would have none`
+  return `${field} must be large enough for a unit in each Region, got ${value}: ${without.join(', ')} would have none`
 }
 
 /**
@@ -77,7 +77,7 @@ function mistakesIn(shares: RegionShares): Mistake[] {
   ])
   const sum = entries.reduce((total, [, percent]) => total + thousandths(percent), 0)
   if (wrong.length === 0 && sum !== WHOLE)
-    wrong.push(`the shares of all Regions must be 100 % together, got ${sum / 1000} %`)
+    wrong.push(`the shares of all Regions must add up to 100 %, got ${sum / 1000} %`)
   return wrong.map((sentence) => new Mistake('invalid_value', sentence))
 }
 
@@ -123,7 +123,7 @@ export function neverPassing(whole: TiersFile, part: TiersFile, region: string):
     const of = policy.cost === undefined ? 'units' : `units of ${printed(policy.cost)}`
     return [
       `a request of ${printed(highest.route)} takes up to ${highest.units} ${of}, and can never pass where policy ` +
-        `${printed(policy.name)} of ${place} holds for it: that has ${after} in ${region}`,
+        `${printed(policy.name)} of ${place} applies to it: its limit is ${after} in ${region}`,
     ]
   })
 }

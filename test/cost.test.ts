@@ -188,7 +188,7 @@ describe('a cost that is a mistake', () => {
     [{ query: 'a', max: 0 }, 'max must be an integer from 1, got 0'],
     [{ query: 'a', max: 1.5 }, 'max must be an integer from 1, got 1.5'],
     [{ query: 'a', max: 5, divide: 0 }, 'divide must be an integer from 1, got 0'],
-    [{ query: 'a', max: 5, roundUp: true }, 'roundUp must not be here: without divide there is nothing to round'],
+    [{ query: 'a', max: 5, roundUp: true }, 'roundUp must not be set: without divide there is nothing to round'],
     [{ header: 'a b', max: 5 }, 'header must be the name of a header, got "a b"'],
     [{ query: 'a', max: 5, roundup: true }, 'unknown field "roundup", did you mean "roundUp"?'],
   ])('%j is named', (cost, sentence) => {

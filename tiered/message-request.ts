@@ -26,7 +26,7 @@ export const isMessage = (event: unknown): boolean => fields(fields(event).reque
  */
 export function messageRequest(event: unknown, taken: Partial<TieredRequest>): MessageRequest {
   if (!isMessage(event))
-    throw new TypeError('event must be that of a WebSocket message, with requestContext.eventType "MESSAGE"')
+    throw new TypeError('event must be the event of a WebSocket message, with requestContext.eventType "MESSAGE"')
   const { routeKey, apiId, stage, identity, authorizer } = fields(fields(event).requestContext)
   const { sourceIp } = fields(identity)
   const { subject, tier, reason, rateLimitPolicy } = fields(authorizer) as Partial<AuthorizerContext>

@@ -54,17 +54,21 @@ interface KnownRequest extends GatewayRequest {
 }
 
 const text = { schema: v.string(), wanted: 'a text', optional: true } as const
-const identity = { schema: v.custom(isIdentityText), wanted: 'a text of 1 to 256 characters', optional: true } as const
+const identity = {
+  schema: v.custom(isIdentityText),
+  wanted: 'a string of 1 to 256 characters',
+  optional: true,
+} as const
 const values = {
   schema: v.pipe(v.custom(isPlain), v.record(v.string(), v.optional(v.union([v.string(), v.array(v.string())])))),
-  wanted: 'a plain object of texts or lists of texts, such as Object.fromEntries(headers)',
+  wanted: 'a plain object of strings or lists of strings, such as Object.fromEntries(headers)',
   optional: true,
 } as const
 const units = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
 const FIELDS = {
-  method: { schema: v.string(), wanted: 'a text such as "GET"' },
-  path: { schema: v.string(), wanted: 'a text such as "/orders"' },
+  method: { schema: v.string(), wanted: 'a string such as "GET"' },
+  path: { schema: v.string(), wanted: 'a string such as "/orders"' },
   apiKey: text,
   clientId: identity,
   user: identity,

@@ -86,7 +86,7 @@ const OPTIONS = {
   answer: func('a function of the denial and the event'),
   connections: {
     schema: has('postToConnection', 'deleteConnection'),
-    wanted: 'such as new ApiGatewayManagementApi({ endpoint })',
+    wanted: 'a client such as new ApiGatewayManagementApi({ endpoint })',
     optional: true,
   },
   disconnectAfter: {

@@ -15,7 +15,7 @@ export interface ApiClients {
 /** Finds an API by id; `undefined` if this Region has none. */
 export async function findApi(id: string, { rest, http }: ApiClients, calls: Calls): Promise<ApiControl | undefined> {
   if (!/^[A-Za-z0-9-]{1,64}$/.test(id))
-    throw new UserError(`an API's id must be such as "a1b2c3d4e5", got ${printed(id)}`)
+    throw new UserError(`an API's id must look like "a1b2c3d4e5", got ${printed(id)}`)
   // Who may see one kind only is denied the other, whether there is such an API or not.
   const missing: Right[] = []
   const restApi = await found(missing, () =>

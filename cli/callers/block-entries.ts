@@ -28,7 +28,7 @@ export function entryKey(list: ListKind, text: string): EntryKey {
     throw new UserError(wrongAddress(who))
   }
   if (who === '' || who.length > 256)
-    throw new UserError(`a client's id must be a text of 1 to 256 characters, got ${printed(who)}`)
+    throw new UserError(`a client's id must be a string of 1 to 256 characters, got ${printed(who)}`)
   return { pk: CONFIG_TABLE.policySet, sk: `${list}#client#${who}` }
 }
 
@@ -47,7 +47,7 @@ export function rangeOf(text: string): IpRange {
 }
 
 const wrongAddress = (text: string): string =>
-  `an address must be such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, got ${printed(text)}`
+  `an address must look like 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, got ${printed(text)}`
 
 function networkOf(text: string): string | undefined {
   const [, written = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []

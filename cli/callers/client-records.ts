@@ -31,7 +31,7 @@ export function sourceKey(source: Source, value: string, namespace?: string) {
   if (namespace !== undefined && (!['user', 'caller'].includes(source) || !/^[^:\s]{1,1024}$/.test(namespace)))
     throw new UserError(`--namespace needs --user or --caller, and is a text without ":", got ${printed(namespace)}`)
   if (value === '' || value.length > 256)
-    throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
+    throw new UserError(`a credential must be a string of 1 to 256 characters, got ${printed(value)}`)
   return clientKey(
     `${SOURCES[source]}${namespace === undefined ? '' : `@${namespace}`}:${source === 'certificate' ? fingerprint(value) : value}`,
   )

@@ -115,4 +115,4 @@ const BEFORE_LIMITS: Readonly<Partial<Record<NonNullable<Subject['beforeLimits']
 
 /** `3 of 1000 reservations are open, the last for 2 min`. */
 export const reservationText = ({ open, limit, lastMs }: OpenReservations): string =>
-  `${open} of ${limit} reservations are open${lastMs > 0 ? `, the last for ${duration(lastMs)}` : ', past their time'}`
+  `${open} of ${limit} reservations are open${lastMs > 0 ? `, the last for ${duration(lastMs)}` : ', past their deadline'}`

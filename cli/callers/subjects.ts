@@ -229,7 +229,7 @@ export async function toSubject(
 export function addressName(text: string, settings: Settings, ipv6Prefix: number): string {
   const address = clientIpKey(text, ipv6PrefixIn(settings, ipv6Prefix))
   if (address === undefined)
-    throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
+    throw new UserError(`an address must look like ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
   return `ip:${address}`
 }
 

@@ -166,7 +166,7 @@ const UNKNOWN: Readonly<Record<string, string>> = {
   preflight: 'addresses are in no table, only their hashes',
   header: 'values of headers are in no table, only their hashes',
   claim: 'values of claims are in no table, only their hashes',
-  route: 'no configured route has this hash: it was removed, or its pattern was another',
+  route: 'no configured route has this hash: it was removed, or its pattern was different',
   api: 'no API with a label has this hash',
   stage: 'names of stages are in no table, only their hashes',
   several: 'it counts by several values at once, and not all of them are in a table',
@@ -175,12 +175,12 @@ const UNKNOWN: Readonly<Record<string, string>> = {
 }
 
 function whyNot({ scope, isKeyed }: StoredHash, { keys, addresses, clients }: Suspects, tried: Tried): string {
-  const said = [UNKNOWN[scope] ?? `subjects of the kind "${scope}" are a program’s own`]
+  const said = [UNKNOWN[scope] ?? `subjects of the kind "${scope}" are defined by a program`]
   if (ABOUT_ADDRESSES.includes(scope)) {
     const count = tried.candidates.length
     said.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
     if (tried.tooLarge.length > 0)
-      said.push(`not tried, because only ${MAX_ADDRESSES} addresses are at once: ${tried.tooLarge.join(', ')}`)
+      said.push(`not tried, because only ${MAX_ADDRESSES} addresses are tried at once: ${tried.tooLarge.join(', ')}`)
     if (addresses.length === 0) said.push('try suspected addresses with sluice whois HASH --address 203.0.113.0/24')
   } else said.push(`tried: ${counted(clients.length, 'credential')}`)
   if (isKeyed) said.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)

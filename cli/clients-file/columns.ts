@@ -53,7 +53,7 @@ export function columnsOf(headings: readonly string[]): readonly Column[] {
       const near = nearest(name, COLUMNS)
       return `column ${printed(name)} is unknown${near === undefined ? '' : `, did you mean "${near}"?`}`
     }),
-    ...twice.map((name) => `column ${printed(name)} is there twice`),
+    ...twice.map((name) => `column ${printed(name)} appears twice`),
     ...missing.map((name) => `column ${name} is missing`),
   ]
   if (wrong.length > 0) throw new UserError(`line 1: ${wrong.join('; ')}; known are ${COLUMNS.join(', ')}`)
@@ -75,7 +75,7 @@ export function recordKeyOf(cells: Cells): ItemKey {
   const given = CREDENTIALS.filter((name) => cells[name] !== undefined && cells[name]!.trim() !== '')
   const [column, other] = given
   if (column === undefined) throw new CellError(CREDENTIALS.join(' or '), 'a value is missing')
-  if (other !== undefined) throw new CellError(other, `it has a value beside ${column}: give one`)
+  if (other !== undefined) throw new CellError(other, `it has a value as well as ${column}: give only one`)
   const text = cells[column]!.trim()
   if (column === 'key') {
     if (!/^[ -~]{1,512}$/.test(text)) throw new CellError(column, 'it must be an API key of 1 to 512 ASCII characters')
@@ -88,7 +88,7 @@ export function recordKeyOf(cells: Cells): ItemKey {
   if (!OTHER_CREDENTIAL.test(text))
     throw new CellError(
       column,
-      'it must be such as "api-gateway-key:a1b2c3d4e5", "user:42", "client:acme" or "client-certificate:<SHA-256>"',
+      'it must look like "api-gateway-key:a1b2c3d4e5", "user:42", "client:acme" or "client-certificate:<SHA-256>"',
     )
   return clientKey(text)
 }

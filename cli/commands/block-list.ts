@@ -20,7 +20,7 @@ export const addBlockList: AddCommand = (group, session) => {
         entries.map(({ list, who, note, expiresAt, expired }) => [
           list,
           who,
-          `${String(expiresAt ?? '-')}${expired ? ' (over)' : ''}`,
+          `${String(expiresAt ?? '-')}${expired ? ' (expired)' : ''}`,
           String(note ?? ''),
         ]),
       )

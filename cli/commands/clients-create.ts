@@ -54,7 +54,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
     )
     .action(async (id: string, options: Options) => {
       if (id === '' || id.length > 256)
-        throw new UserError(`the id must be a text of 1 to 256 characters, got ${printed(id)}`)
+        throw new UserError(`the id must be a string of 1 to 256 characters, got ${printed(id)}`)
       const sources = (Object.keys(SOURCES) as Source[]).filter((source) => options[source] !== undefined)
       if (sources.length > 1) throw new UserError('give one credential at a time: add others with --another-key')
       const table = await session.connect(options).configTable()

@@ -19,7 +19,7 @@ export const addClientsExport: AddCommand = (group, session) => {
   const command = describeCommand(
     group,
     'export',
-    'Print all clients as CSV, one line per credential, for clients import. API keys are hashes, as in the table. This reads the whole config table.',
+    'Print all clients as CSV, one line per credential, for clients import. API keys are hashes, as in the table. This reads the full config table.',
     ['sluice clients export > clients.csv', 'sluice clients export --tier pro'],
   )
   withTableOptions(command)

@@ -20,7 +20,7 @@ export const addClientsImport: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'import <file>',
-    'Add and change clients as a CSV file says, "-" for standard input, after showing what changes and asking. Keys are stored as hashes. Clients that are not in the file stay. A second run changes nothing.',
+    'Add and change clients from a CSV file ("-" is standard input), after showing the changes and asking. Keys are stored as hashes. Clients that are not in the file are kept. A second run changes nothing.',
     ['sluice clients import clients.csv --dry-run', 'sluice clients import clients.csv --yes'],
   )
     .option('--dry-run', 'show what would change without writing')

@@ -23,7 +23,7 @@ export const addClientsList: AddCommand = (group, session) => {
   const command: Command = describeTableCommand(
     group,
     'list',
-    'List all clients, one line per credential. This reads the whole config table; with --usage, the state table too.',
+    'List all clients, one line per credential. This reads the full config table; with --usage, the state table too.',
     ['sluice clients list', 'sluice clients list --tier pro --json', 'sluice clients list --usage --limit 10'],
   )
   command

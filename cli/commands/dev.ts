@@ -13,7 +13,7 @@ export const addDev: AddCommand = (group, session) => {
   describeCommand(
     group,
     'dev',
-    'Run a local API Gateway with Sluice before your server, on a DynamoDB in memory, with your tiers. The saved tiers file is in force at once.',
+    'Run a local API Gateway with Sluice in front of your server, with your tiers and an in-memory DynamoDB. Changes of the tiers file apply when it is saved.',
     [
       'sluice dev --backend http://localhost:4000',
       'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',
@@ -25,7 +25,7 @@ export const addDev: AddCommand = (group, session) => {
     .option('--backend <url>', 'your server, which gets the allowed requests (default: a sample that answers itself)')
     .option('--openapi <file>', 'the API’s methods and paths (default: one route for all paths)')
     .option('--port <number>', 'port to listen on, 0 for any free one (default: PORT, else 3000)', port)
-    .option('--dynamodb-port <number>', 'port of the DynamoDB engine (default: 10000 above the other)', port)
+    .option('--dynamodb-port <number>', 'port of the DynamoDB engine (default: --port plus 10000)', port)
     .addOption(
       new Option('--engine <name>', 'DynamoDB engine (default: dynoxide where it runs, else dynalite)').choices([
         'dynoxide',

@@ -112,7 +112,7 @@ function show({ changes, unrecorded, withoutRecord }: History, session: Session)
   for (const { tell } of told) tell()
   if (withoutRecord.length > 0)
     print.note(
-      `without a record, since something else or an older version wrote ${withoutRecord.length === 1 ? 'it' : 'them'}: ${titlesOf(withoutRecord)}`,
+      `without a record, because another program or an older version wrote ${withoutRecord.length === 1 ? 'it' : 'them'}: ${titlesOf(withoutRecord)}`,
     )
 }
 
@@ -138,7 +138,7 @@ function showChange({ at, change, by, how, entries }: RecordedChange, { print }:
 }
 
 function showUnrecorded({ item, from, until, left, found }: UnrecordedChange, { print }: Session): void {
-  print.line(print.style('bold', `${until} changed by something else between ${from} and ${until}`))
+  print.line(print.style('bold', `${until} changed by another program between ${from} and ${until}`))
   printChanges(
     [{ sk: item, kind: kindOf(left, found), before: withKey(item, left), after: withKey(item, found) }],
     print,

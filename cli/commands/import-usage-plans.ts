@@ -32,7 +32,7 @@ export const addImportUsagePlans: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'usage-plans',
-    'Make tiers of API Gateway’s usage plans and clients of their API keys, after showing them and asking. Keys are stored as hashes. What the table has already stays, so a second run changes nothing; what is not imported is listed.',
+    'Create tiers from API Gateway’s usage plans and clients from their API keys, after showing them and asking. Keys are stored as hashes. Existing items are kept, so a second run changes nothing; what is not imported is listed.',
     [
       'sluice import usage-plans --dry-run',
       'sluice import usage-plans --by id --yes',

@@ -24,10 +24,9 @@ export const addInit: AddCommand = (group, session) => {
     ['sluice init', 'sluice init --for cdk --callers api-key --limit 60'],
   )
     .addOption(
-      new Option(
-        '--for <what>',
-        'an API of your CDK app, an HTTP API that exists, or the library in a program',
-      ).choices(TARGETS),
+      new Option('--for <what>', 'an API of your CDK app, an existing HTTP API, or the library in a program').choices(
+        TARGETS,
+      ),
     )
     .addOption(new Option('--callers <how>', 'how callers are identified').choices(CALLERS))
     .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MAX_UNITS))
@@ -51,7 +50,7 @@ function checkNew(file: string, force: boolean): void {
 }
 
 const taken = (file: string): string =>
-  `nothing was written: there is a file ${file} already: choose another with --file, or overwrite it with --force`
+  `nothing was written: file ${file} already exists: choose another with --file, or overwrite it with --force`
 
 function write(file: string, text: string, force: boolean): void {
   try {
@@ -77,7 +76,7 @@ const chosen = (choices: readonly string[]) => (answer: string) =>
 const QUESTIONS = {
   target: {
     option: `--for ${TARGETS.join('|')}`,
-    text: 'What do you protect? 1 cdk: an API of your CDK app, 2 http-api: an HTTP API that exists, 3 library: work of a program',
+    text: 'What do you protect? 1 cdk: an API of your CDK app, 2 http-api: an existing HTTP API, 3 library: work of a program',
     otherwise: 'cdk',
     read: chosen(TARGETS),
   },

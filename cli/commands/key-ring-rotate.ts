@@ -27,7 +27,7 @@ const WORDS = {
       'Sign new API keys with a new signing key from a given time on. API keys that are in use stay valid: replace those of a leaked one with clients rotate-key, and then remove it.',
     missing: 'this deployment has no signing key yet: sluice clients create makes it',
     consequence: 'new API keys are signed with a new signing key. Write it?',
-    full: `there are ${MAX_RING_KEYS} signing keys, which is the most: remove one with sluice signing-key remove`,
+    full: `there are ${MAX_RING_KEYS} signing keys, the maximum: remove one with sluice signing-key remove`,
   },
 } as const
 

@@ -46,8 +46,8 @@ export const addSimulate: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'simulate',
-    'Replay an access log, or a pattern of requests, against a tiers file or a changed limit, and say what it would have ' +
-      'denied. Without a log it is that of the local gateway, where one runs.',
+    'Replay an access log, or a pattern of requests, against a tiers file or a changed limit, and report what it would have ' +
+      'denied. Without a log, it replays the requests of the local gateway, if one runs.',
     [
       'sluice simulate --set free.per-minute=30/1m',
       'sluice simulate --log access.jsonl --tiers tiers.yaml',
@@ -58,23 +58,26 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--log <file...>', 'access logs, zipped or not; - is standard input')
     .option(
       '--gateway <url>',
-      'instead: the last requests of the local gateway at this address, such as sluice dev prints',
+      'instead of a log: the last requests of the local gateway at this address, such as sluice dev prints',
     )
     .option('--pattern <text>', 'instead of a log: rates and how long each lasts')
     .option('--clients <count>', 'how many clients send the pattern', wholeNumber(1), 1)
     .option('--request <route>', 'the request of the pattern', toMethodKey, 'GET /')
-    .option('--tiers <file>', `the tiers file to decide by, or what is in force: ${CURRENT}, the default with --set`)
+    .option(
+      '--tiers <file>',
+      `the tiers file to decide with, or the configuration in force: ${CURRENT}, the default with --set`,
+    )
     .option(
       '--set <policy=limit>',
-      'change one limit: tier.policy=limit[:burst][/window], also of a route or of global; may be given several times',
+      'change one limit: tier.policy=limit[:burst][/window], also of a route or of global; repeatable',
       gather,
       [],
     )
     .option(
       '--against <file>',
-      `compare with another tiers file, or with what is in force: ${CURRENT} (default with --set: without the change)`,
+      `compare with another tiers file, or with the configuration in force: ${CURRENT} (default with --set: without the change)`,
     )
-    .option('--tier <name>', 'tier of callers for whom the log names none')
+    .option('--tier <name>', 'tier of callers without a tier in the log')
     .option('--map <fields>', 'names in the log by field, such as time=ts,key=apiKeyId', gather, [])
     .addOption(
       new Option('--format <name>', 'format of the log (default: detected from its beginning)').choices(FORMATS),
@@ -87,7 +90,7 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--html <file>', 'also write the report as a page with plots')
     .option(
       '--fail-if <condition>',
-      'exit with 3 where it holds, such as "newly-denied-clients > 0", "denied-share >= 1%", "denied > 0", "client:acme > 0"',
+      'exit with code 3 if this condition holds, such as "newly-denied-clients > 0", "denied-share >= 1%", "denied > 0", "client:acme > 0"',
       gather,
       [],
     )
@@ -98,7 +101,7 @@ export const addSimulate: AddCommand = (group, session) => {
       const sets = parseSets(options.set)
       const gates = options.failIf.map(parseGate)
       if (tiers === undefined)
-        throw new UserError('nothing says what to decide by: name a tiers file with --tiers, or a limit with --set')
+        throw new UserError('no limits to decide with: name a tiers file with --tiers, or a limit with --set')
       checkGatesPossible(gates, options)
       const source = await sourceOf({ ...options, tiers }, session)
       const { table: name, stack, limiter, endpoint, against } = options
@@ -138,7 +141,7 @@ async function sourceOf(options: Options, session: Session): Promise<Source> {
   const { log, gateway, pattern, format, tiers, against, tier } = options
   const named = Object.entries({ '--log': log, '--gateway': gateway, '--pattern': pattern }).filter(([, one]) => one)
   if (named.length > 1)
-    throw new UserError(`${named.map(([one]) => one).join(' and ')} both say which requests to replay: leave one out`)
+    throw new UserError(`${named.map(([one]) => one).join(' and ')} exclude each other: leave one out`)
   if (pattern === undefined) {
     const fromStdin = [...(log ?? []), tiers, against].filter((file) => file === '-').length
     if (fromStdin > 1) throw new UserError('only one file can be standard input')
@@ -168,13 +171,13 @@ async function gatewayOf({ gateway, endpoint }: Options, session: Session): Prom
     session.gateway ?? (endpoint && isLoopback(endpoint) ? await gatewayOfEngine(endpoint, session.io.env) : undefined)
   if (running) return running.address
   throw new UserError(
-    'nothing says which requests to replay: --log names an access log, --gateway a local gateway, --pattern makes requests up',
+    'no requests to replay: name an access log with --log or a local gateway with --gateway, or make requests up with --pattern',
   )
 }
 
 function checkGatesPossible(gates: readonly Gate[], { against, set }: Options): void {
   const lacking = against === undefined && set.length === 0 ? gates.find(({ needsAgainst }) => needsAgainst) : undefined
-  if (lacking) throw new UserError(`--fail-if "${lacking.text}" needs --against: it says what was denied before`)
+  if (lacking) throw new UserError(`--fail-if "${lacking.text}" needs --against, to know what was denied before`)
 }
 
 function toOffset(text: string): number {

@@ -28,7 +28,7 @@ export const addTiersRollback: AddCommand = (group, session) => {
     ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
   )
     .option('-y, --yes', 'do not ask for confirmation')
-    .option('--overwrite <item>', 'undo this item although it was edited since; may be given several times', gather)
+    .option('--overwrite <item>', 'undo this item although it was edited since; repeatable', gather)
     .action(async (id: string, options: Options) => {
       const connection = session.connect(options)
       const table = await connection.configTable()

@@ -16,7 +16,7 @@ export const addTiersSplit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'split <file>',
-    'Share the limits of a tiers file out to Regions: print a table of the parts, or one Region’s file. Needs no table.',
+    'Split the limits of a tiers file across Regions: print a table of the parts, or one Region’s file. Needs no table.',
     [
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',
@@ -25,7 +25,7 @@ export const addTiersSplit: AddCommand = (group, session) => {
     .option('--json', 'print JSON, for scripts')
     .requiredOption(
       '--share <region=percent>',
-      'how much of each limit a Region has; one for each Region, together 100%',
+      'share of each limit for a Region; one for each Region, 100% in total',
       shareByRegion,
     )
     .option('--for <region>', 'print the tiers file of this Region')
@@ -70,7 +70,8 @@ export const addTiersSplit: AddCommand = (group, session) => {
 /** `eu-west-1=60%`, for an option that is given several times. */
 function shareByRegion(text: string, before: RegionShares = {}): RegionShares {
   const [, region, percent] = /^([a-z0-9-]{1,64})=(\d{1,3}(?:\.\d{1,3})?)%$/.exec(text) ?? []
-  if (region === undefined) throw new InvalidArgumentError('It must be a Region and its part, such as "eu-west-1=60%".')
+  if (region === undefined)
+    throw new InvalidArgumentError('It must be a Region and its share, such as "eu-west-1=60%".')
   if (Object.hasOwn(before, region)) throw new InvalidArgumentError(`"${region}" is given twice.`)
   return { ...before, [region]: Number(percent) }
 }

@@ -24,8 +24,8 @@ export const addTop: AddCommand = (group, session) => {
     group,
     'top',
     'Show who is being denied right now, by which policy and on which routes: from the log of a deployment, or from the ' +
-      'local gateway. Clients are named where the config table has them. A log has not every denial, so its numbers are ' +
-      'lower bounds, marked "≥". On a terminal q ends it.',
+      'local gateway. Clients are named if the config table has them. A log does not have every denial, so its numbers are ' +
+      'lower bounds, marked "≥". On a terminal, q quits.',
     [
       'sluice top',
       'sluice top --once --json',
@@ -36,17 +36,17 @@ export const addTop: AddCommand = (group, session) => {
   )
     .option('--once', 'print once and exit')
     .addOption(
-      new Option('--since <duration>', 'add up this long, from 10s to 1d')
+      new Option('--since <duration>', 'period to count, from 10s to 1d')
         .argParser(durationBetween(10_000, DAY_MS, '10s to 1d'))
         .default(300_000, '5m'),
     )
     .addOption(
-      new Option('--interval <duration>', 'read again after this time, from 1s to 1h')
+      new Option('--interval <duration>', 'refresh interval, from 1s to 1h')
         .argParser(durationBetween(1000, 3_600_000, '1s to 1h'))
         .default(2000, '2s'),
     )
     .addOption(
-      new Option('--by <fields>', `add up by these, of ${FIELDS.join(', ')}`)
+      new Option('--by <fields>', `fields to group by, of ${FIELDS.join(', ')}`)
         .argParser(fields)
         .default(['client', 'tier', 'policy'], 'client,tier,policy'),
     )
@@ -78,6 +78,7 @@ const durationBetween = (least: number, most: number, wanted: string) => (text: 
 function fields(text: string): readonly Field[] {
   const names = [...new Set(text.split(',').map((name) => name.trim()))]
   const unknown = names.filter((name) => !FIELDS.includes(name as Field))
-  if (unknown.length > 0) throw new InvalidArgumentError(`It must be of ${FIELDS.join(', ')}, with commas between.`)
+  if (unknown.length > 0)
+    throw new InvalidArgumentError(`It must be one or more of ${FIELDS.join(', ')}, separated by commas.`)
   return names as Field[]
 }

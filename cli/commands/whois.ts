@@ -30,7 +30,7 @@ export const addWhois: AddCommand = (group, session) => {
       const hash = toHash(text)
       if (!hash)
         throw new UserError(
-          `a hash is a word, "~" or "#" and 43 characters, as "subject" in the log has it, got ${printed(text)}`,
+          `a hash is a word, "~" or "#" and 43 characters, as in "subject" of the log, got ${printed(text)}`,
         )
       const addresses = (options.address ?? []).map(rangeOf)
       const table = await session.connect(options).configTable()

@@ -166,7 +166,7 @@ async function* requestsOf(
 function nothingIn(title: string, { lines, unreadable, examples }: LogStats): UserError {
   if (unreadable === 0) return new UserError(`${title} has no request`)
   const shown = examples.map(({ file, line, why, text }) => `  ${file}:${line}: ${why}: ${text}`)
-  return new UserError([`none of ${counted(lines, 'line')} of ${title} can be read, such as`, ...shown])
+  return new UserError([`none of ${counted(lines, 'line')} of ${title} can be read, for example`, ...shown])
 }
 
 /** Writes the report as a page, all of it or nothing. */

@@ -33,7 +33,7 @@ const OPTIONS = [
   ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
   ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
   ['--stack <name>', 'CloudFormation stack whose outputs name the tables'],
-  ['--limiter <name>', 'which limiter, where there are several: stack/path, or one of the two (default: the only one)'],
+  ['--limiter <name>', 'which limiter, if there are several: stack/path, or one of the two (default: the only one)'],
 ] as const
 
 /** A first connection takes longer than any call after it. */

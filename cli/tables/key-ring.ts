@@ -24,7 +24,7 @@ const WORDS = {
   'signing-key': {
     called: 'signing key',
     invalid: 'so no API key can be signed',
-    remedy: 'restore the item "signing-key"; without it new instances look signed API keys up as any others',
+    remedy: 'restore the item "signing-key"; without it new instances look up signed API keys like any others',
   },
 } as const
 

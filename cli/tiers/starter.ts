@@ -3,7 +3,7 @@ export const CALLERS = ['api-key', 'address'] as const
 
 /** What `init` asks. */
 export interface Starter {
-  /** What is protected: an API of one's own CDK app, an HTTP API that exists, or a program's own work. */
+  /** What is protected: an API of one's own CDK app, an existing HTTP API, or a program's own work. */
   readonly target: (typeof TARGETS)[number]
   /** By what callers are told apart. */
   readonly callers: (typeof CALLERS)[number]
@@ -82,7 +82,7 @@ limiter.protect(api) // a REST, HTTP or WebSocket API; { methods } or { routes }
 
 ${limiter}
 
-After cdk deploy, in front of the HTTP API that exists:
+After cdk deploy, in front of the existing HTTP API:
 
 npx sluice attach API_ID --dry-run     # shows every change, and makes none
 npx sluice attach API_ID               # npx sluice detach API_ID undoes it

@@ -81,7 +81,7 @@ export function toLines(view: View, print: Printer): string[] {
 }
 
 const LOWER_BOUND = {
-  log: '; at least, since the log has not every denial',
+  log: '; at least, since the log does not have every denial',
   gateway: '; at least, since the gateway has forgotten some',
 } as const
 

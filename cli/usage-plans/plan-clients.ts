@@ -50,11 +50,11 @@ export async function planClients(
     const what = `API key ${key.id}`
     const credential = by === 'id' ? `api-gateway-key:${key.id}` : key.hash
     if (tier === undefined) {
-      left.push({ what, why: 'it is in no plan that is imported' })
+      left.push({ what, why: 'none of its plans is imported' })
       continue
     }
     if (credential === undefined) {
-      left.push({ what, why: 'API Gateway did not tell its value' })
+      left.push({ what, why: 'API Gateway did not return its value' })
       continue
     }
     const record: ItemKey = clientKey(credential)

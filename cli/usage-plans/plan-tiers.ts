@@ -32,7 +32,7 @@ export function planTiers(
     const before = stored.get(item.sk)
     if (!before) continue
     if (contentHash(before) === contentHash(item)) unchanged++
-    else left.push({ what: titleOf(item.sk), why: 'the table has it already, with other limits, which are kept' })
+    else left.push({ what: titleOf(item.sk), why: 'the table already has it with other limits, which are kept' })
   }
   const those = (kind: 'tier' | 'route', fields: Readonly<Record<string, object>> = {}) =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => isNew(`${kind}#${name}`))) as TiersFile['tiers']

@@ -30,7 +30,7 @@ export function unprotectApi(
 ): void {
   if (api.node.tryFindChild('Sluice'))
     throw new ConfigError([
-      new Mistake('fields_conflict', `unprotect() stands in the place of protect(), got both (${api.node.path})`),
+      new Mistake('fields_conflict', `unprotect() replaces protect(), got both (${api.node.path})`),
     ])
   checkStatuses(mapStatuses, api.node.path)
   const isHttp = kindOf(api) === 'HTTP'

@@ -82,7 +82,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   resource.node.addDependency(seed.role)
   new CfnOutput(seed, 'Kept', {
     description:
-      'items of the config table that differ from the tiers of the app and were kept: sluice history says who edited them',
+      'items of the config table that differ from the tiers of the app and were kept: sluice history shows who edited them',
     value: resource.getAttString('Kept'),
   })
   if (isAuthoritative)

@@ -106,7 +106,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     periods: 1,
     metric: (limiter, period) => limiter.metricThrottledWrites({ period }),
     happened: (n) => `The state table refused writes for lack of capacity, at least ${n} in 5 minutes`,
-    advice: 'Look whether one caller needs it all, and raise the maximum or the capacity of the table otherwise',
+    advice: 'Check whether one caller uses it all, and raise the maximum or the capacity of the table otherwise',
   },
   hotKeys: {
     threshold: 1,
@@ -159,7 +159,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     periods: 1,
     metric: (limiter, period) => limiter.metricConfigErrors({ period }),
     happened: (n) => `Instances found mistakes in the config table, at least ${n} in 5 minutes`,
-    advice: 'What was last valid stays in force. The log names the item and the mistake; repair the item',
+    advice: 'The last valid version stays in force. The log names the item and the mistake; repair the item',
   },
   clockErrors: {
     threshold: 1,

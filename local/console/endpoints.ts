@@ -41,7 +41,7 @@ export function endpointsOf(parts: ConsoleParts): ReadonlyMap<string, Endpoint> 
       assertLocal(parts)
       if (typeof body.yaml === 'string') await changes.applyYaml(body.yaml, body.exported)
       else if (typeof body.tier === 'string') await changes.applyLimits(body.tier, limitsIn(body.limits))
-      else throw new WrongField('yaml', 'say the tiers as YAML, or a tier with its limits')
+      else throw new WrongField('yaml', 'send the tiers as YAML, or a tier with its limits')
     },
     caller: (body) => changeCaller(body, parts),
   }
@@ -91,7 +91,7 @@ function paceIn({ pace }: Body): Pace {
 
 function limitsIn(value: unknown): Limits {
   if (!isRecord(value) || !Object.values(value).every(isRecord))
-    throw new WrongField('tier', 'say the limits by policy')
+    throw new WrongField('tier', 'send the limits by policy')
   return value as Limits
 }
 

@@ -16,7 +16,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     w: 'the newest bucket that was written',
     n: 'units in the window, over all its buckets',
     o: 'the oldest bucket that is in the sum',
-    v: 'how often the sum was made anew',
+    v: 'how often the sum was recomputed',
   },
   'sliding-log': {
     l: 'the moment of each unit, in milliseconds',
@@ -27,7 +27,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   concurrency: { n: 'requests that are running' },
   '': {
     w: 'the newest window that was written',
-    t: 'the theoretical arrival time: until then the units are spoken for, in microseconds',
+    t: 'the theoretical arrival time: until then the units are in use, in microseconds',
     e: 'the time that one unit takes to come back, in microseconds, when it was written',
     a: 'when denials began to be counted for a lock-out',
     b: 'until when the caller is locked out',
@@ -110,7 +110,7 @@ function clauseInWords(clause: string, values: Readonly<Record<string, string>>,
   }
   const value = (text: string) => values[text] ?? text
   const mark = /^(?:NOT )?(r\d+)( <>| BETWEEN|=)/.exec(clause)
-  if (mark) return `this very write was not applied before (its mark ${mark[1]} is not there)`
+  if (mark) return `this write was not applied before (its mark ${mark[1]} is absent)`
   const absent = /^attribute_not_exists\((\w+)\)$/.exec(clause)
   if (absent) return `${subjectText(absent[1]!, prefixes)} is not there`
   const size = /^size\((\w+)\)\s*<=\s*(\S+)$/.exec(clause)

@@ -75,7 +75,7 @@ export function createPages({
     const endpoint = endpoints.get(`${incoming.method} ${path}`)
     if (endpoint) return endpoint(incoming, response)
     if (incoming.method !== 'GET' && incoming.method !== 'HEAD')
-      return sendJson(incoming, response, 405, { message: `${path} is to be read: use GET` })
+      return sendJson(incoming, response, 405, { message: `${path} is read-only: use GET` })
     await dropBody(incoming, response)
     const name = PAGE_PATHS[path] ?? path.slice(ROOT.length)
     const text = (await pageFiles()).get(name)
@@ -103,7 +103,7 @@ export function createPages({
         if (response.destroyed) return
         log(`console: ${error instanceof Error ? error.stack : error}\n`)
         if (response.headersSent) response.destroy()
-        else send(response, jsonResponse(500, { message: 'the console failed: the terminal says why' }, OWN_HEADERS))
+        else send(response, jsonResponse(500, { message: 'the console failed: see the terminal' }, OWN_HEADERS))
       })
       return true
     },

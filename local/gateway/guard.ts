@@ -46,11 +46,13 @@ export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: b
   const host = hostOf(incoming)
   const { origin } = headers
   if (origin !== undefined && !originsOf(host, isAmong(allowed, host)).includes(origin.toLowerCase()))
-    return forbidden(`the origin ${JSON.stringify(origin)} is another: only this gateway's own page may ask`)
+    return forbidden(
+      `the origin ${JSON.stringify(origin)} is not allowed: only this gateway's own page may send requests`,
+    )
   if (isPage && isPageVisit(method, headers)) return undefined
   const site = headers['sec-fetch-site']
   if (site !== undefined && !OWN.includes(String(site)))
-    return forbidden(`Sec-Fetch-Site is ${JSON.stringify(site)}: only this gateway's own page may ask`)
+    return forbidden(`Sec-Fetch-Site is ${JSON.stringify(site)}: only this gateway's own page may send requests`)
   if (method === 'GET' || method === 'HEAD') return undefined
   const type = headers['content-type'] ?? ''
   if (/^application\/json\s*(;|$)/i.test(type)) return undefined
@@ -72,7 +74,7 @@ export function engineRefusalOf(incoming: Asked, allowed: readonly string[]): st
   if (foreign) return foreign.message
   const { origin, 'sec-fetch-site': site } = incoming.headers
   const said = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
-  return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may ask this DynamoDB`
+  return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may call this DynamoDB`
 }
 
 /** A link that somebody follows to a page: from wherever it is, it opens the page and tells nobody what is on it. */

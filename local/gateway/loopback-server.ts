@@ -75,7 +75,7 @@ const NO_TUNNELS = [
   'Content-Type: application/json',
   'Connection: close',
   '',
-  '{"message":"CONNECT is for proxies: this is an API, so ask for its paths"}',
+  '{"message":"CONNECT is for proxies: this is an API, so request its paths"}',
 ].join('\r\n')
 
 /**

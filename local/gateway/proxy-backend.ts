@@ -91,7 +91,7 @@ function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
     upstream.once('response', resolve).on('error', reject)
     upstream.once('upgrade', (_, socket) => {
       socket.destroy()
-      reject(new Error('switched protocols, which was not asked for'))
+      reject(new Error('switched protocols without being asked to'))
     })
   })
 }
@@ -147,7 +147,7 @@ async function refuse({ incoming, response, headers }: Exchange, made: ReturnTyp
 function failureOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ECONNREFUSED') return 'does not listen: is it running?'
-  if (code === 'ENOTFOUND') return 'has a name that is not known'
+  if (code === 'ENOTFOUND') return 'has an unknown host name'
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'closed the connection before it answered'
   return `failed before it answered: ${reasonOf(error)}`
 }

@@ -56,7 +56,7 @@ export function assertWs(): void {
   try {
     require.resolve('ws')
   } catch {
-    throw new StartError('the package of WebSockets is not installed: npm install --save-dev ws')
+    throw new StartError('the package ws is not installed: npm install --save-dev ws')
   }
 }
 

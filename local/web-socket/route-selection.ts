@@ -17,7 +17,7 @@ const DEFAULT = '$default'
 export function routeSelection(expression: string, routes: readonly string[]): SelectRoute {
   const [, path] = /^\$\{?request\.body\.([\w-]+(?:\.[\w-]+)*)\}?$/.exec(expression) ?? []
   if (path === undefined)
-    throw new StartError(`--route-selection must be such as "$request.body.action", got "${expression}"`)
+    throw new StartError(`--route-selection must look like "$request.body.action", got "${expression}"`)
   const names = path.split('.')
   const known = new Set(routes)
   return (body) => {

@@ -95,7 +95,7 @@ function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: numb
           {Math.max(0, remaining).toLocaleString('en')} of {whole.toLocaleString('en')} left
         </strong>
         <span class="soft">
-          {nextMs === null ? ', whole' : `, next unit in ${durationText(nextMs)}, full in ${durationText(wholeMs)}`}
+          {nextMs === null ? ', full' : `, next unit in ${durationText(nextMs)}, full in ${durationText(wholeMs)}`}
         </span>
       </p>
     </li>

@@ -622,7 +622,7 @@ describe('an API that is none of these', () => {
         err: 'there is no API abcdef0123 in us-east-1: check the id and --region\n',
       })
     }
-    expect((await attach('no id')).err).toBe('an API\'s id must be such as "a1b2c3d4e5", got "no id"\n')
+    expect((await attach('no id')).err).toBe('an API\'s id must look like "a1b2c3d4e5", got "no id"\n')
   })
 
   it('is not found without rights: rights for both kinds are named, and one suffices', async () => {

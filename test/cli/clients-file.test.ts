@@ -184,7 +184,7 @@ test.each([
   ['id,tier,key\na,pro,x\nb,pro,x\n', 'line 3: it has the same credential as line 2'],
   ['id,tier,key\na,pro,x\na,free,y\n', 'line 3, tier: it differs from line 2, which is the same client'],
   ['id,tier,keyHash\na,pro,a raw key\n', 'line 2, keyHash: it must be a SHA-256 in 64 lower-case hexadecimal digits'],
-  ['id,tier,key,credential\na,pro,x,user:1\n', 'line 2, credential: it has a value beside key: give one'],
+  ['id,tier,key,credential\na,pro,x,user:1\n', 'line 2, credential: it has a value as well as key: give only one'],
   ['id,tier,key,overrides\na,pro,x,"{"\n', 'line 2, overrides: it must be JSON such as {"per-minute":{"limit":600}}'],
   [
     'id,tier,key,overrides\na,pro,x,"{""per-hour"":{""limit"":1}}"\n',

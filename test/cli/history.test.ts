@@ -106,7 +106,7 @@ describe('sluice history', () => {
       ]),
     )
     expect((await done('history')).out).toContain(
-      'changed by something else between 2026-11-23T10:00:00.000Z and 2026-11-23T12:00:00.000Z\n~ tier free',
+      'changed by another program between 2026-11-23T10:00:00.000Z and 2026-11-23T12:00:00.000Z\n~ tier free',
     )
   })
 

@@ -204,7 +204,7 @@ test('a second run changes nothing, and what somebody edited since stays', async
   const edited = await items()
   const { code, out, err } = await importing()
   expect([code, out]).toEqual([0, '0 items and 0 clients to add; unchanged: 5 and 4\n'])
-  expect(err).toContain('not imported: tier silver: the table has it already, with other limits, which are kept')
+  expect(err).toContain('not imported: tier silver: the table already has it with other limits, which are kept')
   expect(err).toContain('not imported: API key k1: client "acme" has it already, with other settings, which are kept')
   expect(await items()).toEqual(edited)
 })

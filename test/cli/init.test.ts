@@ -56,7 +56,7 @@ describe('sluice init', () => {
     const starter: Starter = { target: 'cdk', callers: 'address', limit: 5 }
     writeFileSync(FILE, 'mine')
     const { code, err } = await init(flags(starter))
-    expect([code, err]).toEqual([1, expect.stringContaining(`there is a file ${FILE} already`)])
+    expect([code, err]).toEqual([1, expect.stringContaining(`file ${FILE} already exists`)])
     expect(readFileSync(FILE, 'utf8')).toBe('mine')
     expect((await init([...flags(starter), '--force'])).code).toBe(0)
     expect(readFileSync(FILE, 'utf8')).toContain('limit: 5,')

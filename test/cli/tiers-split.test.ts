@@ -37,7 +37,7 @@ describe('sluice tiers split', () => {
     const { code, out, err } = await split(...SHARES, '--for', 'us-east-1')
     expect(code).toBe(0)
     expect(err).toContain('warning: a request of "POST /batch" takes up to 7 units')
-    expect(err).toContain('that has 6 in us-east-1')
+    expect(err).toContain('applies to it: its limit is 6 in us-east-1')
     expect(out).toContain('{ name: per-minute, limit: 6, window: 1m }')
     expect(out.split('\n')[1]).toBe(
       `# sluice tiers split ${path} --share eu-west-1=60% --share us-east-1=40% --for us-east-1`,
@@ -50,11 +50,11 @@ describe('sluice tiers split', () => {
 
   it.each([
     [[], "required option '--share <region=percent>' not specified"],
-    [['--share', 'eu-west-1=60'], 'It must be a Region and its part, such as "eu-west-1=60%".'],
+    [['--share', 'eu-west-1=60'], 'It must be a Region and its share, such as "eu-west-1=60%".'],
     [['--share', 'eu-west-1=60%', '--share', 'eu-west-1=40%'], '"eu-west-1" is given twice.'],
-    [['--share', 'eu-west-1=60%'], 'the shares of all Regions must be 100 % together, got 60 %'],
+    [['--share', 'eu-west-1=60%'], 'the shares of all Regions must add up to 100 %, got 60 %'],
     [[...SHARES, '--for', 'eu-west-2'], '--for must be one of eu-west-1, us-east-1, got "eu-west-2"'],
-    [['--share', 'eu-west-1=99%', '--share', 'us-east-1=1%'], 'got 15, of which us-east-1 would have none'],
+    [['--share', 'eu-west-1=99%', '--share', 'us-east-1=1%'], 'got 15: us-east-1 would have none'],
   ])('refuses %j, and prints nothing', async (args, sentence) => {
     const { code, out, err } = await split(...args)
     expect(code).not.toBe(0)

@@ -207,7 +207,7 @@ describe('usage', () => {
       ['usage', 'acme', '--tier', 'gold'],
       'there is no valid tier "gold" for client:acme: known are anonymous, billed, free, pro, routed\n',
     ],
-    [['usage', 'ip:here'], 'an address must be such as ip:203.0.113.7, got "ip:here"\n'],
+    [['usage', 'ip:here'], 'an address must look like ip:203.0.113.7, got "ip:here"\n'],
     [
       ['usage', 'user:'],
       'a subject must be a client\'s id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>, got "user:"\n',

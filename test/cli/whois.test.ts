@@ -115,7 +115,7 @@ describe('whois', () => {
     const ipv6 = hashOf('ip:2001:db8:0:fe00::/56')
     expect((await whois(ipv6, '--address', '2001:db8::/48')).out).toContain('ip:2001:db8:0:fe00::/56')
     expect((await whois(hash, '--address', '198.0.0.0/8')).err).toContain(
-      'not tried, because only 65536 addresses are at once: 198.0.0.0/8',
+      'not tried, because only 65536 addresses are tried at once: 198.0.0.0/8',
     )
   })
 
@@ -123,16 +123,16 @@ describe('whois', () => {
     ['client', 'no client record has an id with this hash'],
     ['user', 'users of tokens are stored as hashes only'],
     ['header', 'values of headers are in no table'],
-    ['order', 'subjects of the kind "order" are a program’s own'],
+    ['order', 'subjects of the kind "order" are defined by a program'],
   ])('says why a hash of the kind %s is not known', async (scope, why) => {
     const { code, err } = await whois(hashOf(`${scope}:nobody`))
     expect([code, err]).toEqual([1, expect.stringContaining(why)])
   })
 
   it.each([
-    [['acme'], 'a hash is a word, "~" or "#" and 43 characters, as "subject" in the log has it, got "acme"\n'],
+    [['acme'], 'a hash is a word, "~" or "#" and 43 characters, as in "subject" of the log, got "acme"\n'],
     [[hashOf('ip:1.2.3.4'), '--address', '203.0.113.7/24'], '203.0.113.7/24 is not a network: use 203.0.113.0/24'],
-    [[hashOf('ip:1.2.3.4'), '--address', 'acme'], 'an address must be such as 203.0.113.7'],
+    [[hashOf('ip:1.2.3.4'), '--address', 'acme'], 'an address must look like 203.0.113.7'],
   ])('%j is refused', async (args, err) => {
     expect(await whois(...args)).toEqual({ code: 1, out: '', err: expect.stringContaining(err) })
   })

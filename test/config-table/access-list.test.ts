@@ -140,8 +140,8 @@ test('an entry is parsed although another one had a mistake', () => {
 })
 
 test.each([
-  ['ip#203.0.113.7/24', {}, 'ip has bits set behind its prefix, the range is 203.0.113.0/24, got "203.0.113.7/24"'],
-  ['ip#2001:db8::1/32', {}, 'ip has bits set behind its prefix, the range is 2001:db8::/32, got "2001:db8::1/32"'],
+  ['ip#203.0.113.7/24', {}, 'ip has bits set after its prefix, the range is 203.0.113.0/24, got "203.0.113.7/24"'],
+  ['ip#2001:db8::1/32', {}, 'ip has bits set after its prefix, the range is 2001:db8::/32, got "2001:db8::1/32"'],
   ['ip#203.0.113.0/33', {}, 'ip prefix must be from 0 to 32, got "203.0.113.0/33"'],
   ['ip#::/129', {}, 'ip prefix must be from 0 to 128, got "::/129"'],
   ['ip#nobody', {}, 'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "nobody"'],

@@ -69,9 +69,9 @@ test.each([
     { overrides: { a: { lmit: 5, limit: 5 } } },
     /^unknown field "lmit", did you mean "limit"\? \(client, override "a"\)$/,
   ],
-  [{ overrides: { a: {} } }, /^limit or factor must be there, and not both \(client, override "a"\)$/],
-  [{ overrides: { a: { limit: 5, factor: 2 } } }, /^limit or factor must be there, and not both/],
-  [{ overrides: { a: { burst: 5, factor: 2 } } }, /^burst goes with limit; factor is that of both/],
+  [{ overrides: { a: {} } }, /^limit or factor must be set, and not both \(client, override "a"\)$/],
+  [{ overrides: { a: { limit: 5, factor: 2 } } }, /^limit or factor must be set, and not both/],
+  [{ overrides: { a: { burst: 5, factor: 2 } } }, /^burst needs limit; factor applies to both/],
   [{ overrides: { a: { factor: 0 } } }, /^factor must be a number from 0.001 to 1000000, got 0/],
   [{ overrides: { a: { limit: 5, until: 'friday' } } }, /^until must be a date such as/],
   [

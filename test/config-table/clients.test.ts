@@ -250,19 +250,19 @@ describe('an unknown credential', () => {
 
 describe('a client whose item is invalid', () => {
   it.each([
-    [{ id: '', tier: 'free' }, ['id must be a text of 1 to 256 characters, got "" (client)']],
+    [{ id: '', tier: 'free' }, ['id must be a string of 1 to 256 characters, got "" (client)']],
     [
       { id: 'x'.repeat(257), tier: 'free' },
-      [expect.stringMatching(/^id must be a text of 1 to 256 characters, got "x{60}…" \(client\)$/)],
+      [expect.stringMatching(/^id must be a string of 1 to 256 characters, got "x{60}…" \(client\)$/)],
     ],
-    [{ id: 7, tier: 'free' }, ['id must be a text of 1 to 256 characters, got 7 (client)']],
+    [{ id: 7, tier: 'free' }, ['id must be a string of 1 to 256 characters, got 7 (client)']],
     [{ id: 'alice' }, ['tier is missing, it must be the name of a tier (client)']],
     [{ ...ITEM, disable: true }, ['unknown field "disable", did you mean "disabled"? (client)']],
     [{ id: 'alice', tier: '' }, ['tier must be the name of a tier, got "" (client)']],
     [
       { id: ['alice'], tier: null },
       [
-        'id must be a text of 1 to 256 characters, got a list (client)',
+        'id must be a string of 1 to 256 characters, got a list (client)',
         'tier must be the name of a tier, got null (client)',
       ],
     ],

@@ -87,8 +87,8 @@ describe('the sources of identity', () => {
   it.each([
     [{}, 'identity must be a list of at most 16 sources, got an object (settings)'],
     [Array(17).fill('api-key'), 'identity must be a list of at most 16 sources, got a list (settings)'],
-    [['ip', 'api-key'], 'identity must have "ip" once, as the last source: an address always answers (settings)'],
-    [['ip', 'ip'], 'identity must have "ip" once, as the last source: an address always answers (settings)'],
+    [['ip', 'api-key'], 'identity must have "ip" once, as the last source: every request has an address (settings)'],
+    [['ip', 'ip'], 'identity must have "ip" once, as the last source: every request has an address (settings)'],
     [['cookie'], /^source must be one of api-key, .*, got "cookie" \(settings, source 1\)$/],
     [['api-key', null], /^source must be one of .*, got null \(settings, source 2\)$/],
     [['constructor'], /^source must be one of /],

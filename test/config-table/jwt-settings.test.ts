@@ -112,7 +112,7 @@ describe('the settings of a JWT source', () => {
   })
 
   it('require an audience, or the word any', () => {
-    const wanted = 'a text or a list of 1 to 256 texts, one of which is in every token, or "any"'
+    const wanted = 'a string or a list of 1 to 256 strings, one of them in every token, or "any"'
     expect(issuesIn({ audience: undefined })).toEqual([`audience is missing, it must be ${wanted} (identity 1)`])
     for (const audience of ['', [], [''], ['a', 1], 'x'.repeat(257), {}, Array(257).fill('a')]) {
       expect(issuesIn({ audience })).toEqual([expect.stringContaining(`audience must be ${wanted}, got `)])

@@ -88,7 +88,7 @@ describe('a word for an API', () => {
       expect.stringContaining('as ids are, got "a1b2c3d4e5"'),
     ])
     expect(issuesAmong({ ...items, 'api#d4': { label: 'a1' } })).toEqual([
-      'label "a1" of API d4 is what API a1 is called, too: each needs its own',
+      'label "a1" of API d4 is also the name of API a1: each API needs its own',
     ])
   })
 })
@@ -258,7 +258,7 @@ describe('mistakes', () => {
     ],
     [
       { 'free @a b': { apis: ['x'], policies: [] } },
-      'what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got "a b" (f, tier "free @a b")',
+      'the part after "@" must be 1 to 64 letters, digits, ".", "_" or "-", got "a b" (f, tier "free @a b")',
     ],
     [
       { 'free @a': { apis: ['x/y'], policies: [] }, 'free @b': { apis: ['z', 'x/y'], policies: [] } },
@@ -320,8 +320,8 @@ describe('mistakes', () => {
       'route#GET /a @z': { apis: ['b2/prod', '*/prod'] },
     }
     expect(issuesAmong(items)).toEqual([
-      'label "shop" of API a1 is what API b2 is called, too: each needs its own',
-      'label "shop" of API b2 is what API a1 is called, too: each needs its own',
+      'label "shop" of API a1 is also the name of API b2: each API needs its own',
+      'label "shop" of API b2 is also the name of API a1: each API needs its own',
       'apis: route "GET /a @x" and route "GET /a @y" are both for "b2/*", and both hold there',
     ])
   })

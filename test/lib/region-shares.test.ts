@@ -45,12 +45,8 @@ describe('regionShares', () => {
     ],
     [undefined, { tiers, regionShares }, 'got a stack without one: set env.region'],
     ['us-east-1', { regionShares }, 'regionShares needs tiersFile or tiers, got neither'],
-    ['us-east-1', { tiers, regionShares: { 'us-east-1': 40 } }, 'must be 100 % together, got 40 %'],
-    [
-      'us-east-1',
-      { tiers, regionShares: { 'us-east-1': 97, 'eu-west-1': 3 } },
-      'got 15, of which eu-west-1 would have none',
-    ],
+    ['us-east-1', { tiers, regionShares: { 'us-east-1': 40 } }, 'must add up to 100 %, got 40 %'],
+    ['us-east-1', { tiers, regionShares: { 'us-east-1': 97, 'eu-west-1': 3 } }, 'got 15: eu-west-1 would have none'],
   ])('fails the synth in %s with %j', (region, props, sentence) => {
     expect(() => stackIn(region, props)).toThrow(sentence)
   })

@@ -38,10 +38,10 @@ describe('a limiter that is shared with other accounts', () => {
 
   it.each<[OtherAccounts, string]>([
     [{ account: '1234' }, 'account must be 12 digits, got "1234"'],
-    [{ account: OURS }, `account must be another one than the limiter’s, got "${OURS}"`],
+    [{ account: OURS }, `account must differ from the limiter’s, got "${OURS}"`],
     [{ account: THEIRS, apis: [] }, 'apis must name at least one API, or be left out for all, got none'],
     [{ account: THEIRS, apis: ['*'] }, 'apis must be ids of APIs, got "*"'],
-    [{ organization: 'acme' }, 'organization must be such as "o-a1b2c3d4e5", got "acme"'],
+    [{ organization: 'acme' }, 'organization must look like "o-a1b2c3d4e5", got "acme"'],
   ])('%j is refused, and nothing is permitted', (others, why) => {
     expect(() => limiter.shareWith(others)).toThrow(why)
     expect(resourcesIn(stack, PERMISSION)).toHaveLength(3)
@@ -101,7 +101,7 @@ describe('a limiter that is imported', () => {
       'a stack without an account',
       () => new Stack(new App(), 'C', { env: { region: REGION } }),
       ARN,
-      'must say its account',
+      'must name its account',
     ],
     [
       'another Region',

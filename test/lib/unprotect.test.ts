@@ -70,8 +70,6 @@ describe('unprotect() in the place of protect()', () => {
       'mapStatuses must be integers from 200 to 599, got 99 (Stack/Api)',
     )
     limiter.protect(api)
-    expect(() => RateLimiter.unprotect(api)).toThrow(
-      'unprotect() stands in the place of protect(), got both (Stack/Api)',
-    )
+    expect(() => RateLimiter.unprotect(api)).toThrow('unprotect() replaces protect(), got both (Stack/Api)')
   })
 })

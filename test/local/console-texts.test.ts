@@ -17,7 +17,7 @@ describe('what the console says', () => {
   it('says a condition and a change in words, also those of policies that it does not know', () => {
     const values = { ':0': '7', ':1': '9', ':2': '29922491', ':3': '1' }
     expect(conditionsInWords('NOT r2 BETWEEN :0 AND :1 AND NOT X1w>:2', values, new Map())).toEqual([
-      'this very write was not applied before (its mark r2 is not there)',
+      'this write was not applied before (its mark r2 is absent)',
       'X1w (idempotency mark) is at most 29922491, or not there',
     ])
     expect(conditionsInWords('(NOT L5AZa1>:0 AND NOT L5AZa2>:1 OR L5AZa2<=:3)', values, new Map())).toEqual([

@@ -212,7 +212,7 @@ describe('an invalid file changes nothing', () => {
       expect.stringContaining('my.yaml: '),
       expect.stringMatching(/limit must be a positive integer, got -5 \(.*my\.yaml:2, /),
       expect.stringContaining('it must have a field "tiers"'),
-      expect.stringMatching(/my\.yaml is gone: the tiers stay as they are until it is there again\n$/),
+      expect.stringMatching(/my\.yaml is gone: the tiers stay as they are until it exists again\n$/),
     ])
     expect(out.split('Ctrl-C stops it.\n\n')[1]).toBe(`${FILE} is in force\n`.repeat(4))
   })
@@ -231,13 +231,13 @@ describe('what cannot start says why, in one line, and leaves nothing running', 
     [['--openapi', '/nowhere.yaml'], /^there is no file \/nowhere\.yaml\n$/],
     [['--port', '65536'], /It must be a whole number from 0 to 65535\.\n$/],
     [['--instances', '65'], /It must be a whole number from 1 to 64\.\n$/],
-    [['--port', '5', '--dynamodb-port', '5'], /must be another than --port/],
+    [['--port', '5', '--dynamodb-port', '5'], /must differ from --port/],
     [['--api', 'websocket', '--backend', 'http://localhost:1'], /--backend is for --api rest and http/],
     [['--api', 'websocket', '--openapi', 'api.yaml'], /--openapi is for --api rest and http/],
     [['--handler', 'chat.js'], /--handler is for --api websocket/],
     [['--routes', 'send'], /--routes is for --api websocket/],
     [['--api', 'websocket', '--routes', '$connect'], /it must be route keys such as "send,join"/],
-    [['--api', 'websocket', '--route-selection', 'action'], /--route-selection must be such as/],
+    [['--api', 'websocket', '--route-selection', 'action'], /--route-selection must look like/],
   ])('%j', async (args, message) => {
     writeFileSync(FILE, tiers(7))
     const { code, out, err } = await (await dev(args)).ended

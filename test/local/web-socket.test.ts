@@ -316,5 +316,5 @@ describe('a function of one’s own', () => {
 })
 
 test.each(['action', '$request.header.x', '$request.body.', ''])('%j selects no route', (expression) => {
-  expect(() => routeSelection(expression, [])).toThrow('--route-selection must be such as "$request.body.action"')
+  expect(() => routeSelection(expression, [])).toThrow('--route-selection must look like "$request.body.action"')
 })

@@ -97,16 +97,16 @@ describe('limits shared out to Regions', () => {
     expect(() => splitTiers(file, HALVES, 'tiers.yaml')).toThrow(
       [
         '3 mistakes in the configuration:',
-        '  - limit must be large enough for a unit in each Region, got 1, of which us-east-1 would have none (tiers.yaml, tier "anonymous", policy "per-minute")',
-        '  - burst must be large enough for a unit in each Region, got 1, of which us-east-1 would have none (tiers.yaml, tier "anonymous", policy "b")',
-        '  - limit must be large enough for a unit in each Region, got 1, of which us-east-1 would have none (tiers.yaml, route "GET /a", policy "c")',
+        '  - limit must be large enough for a unit in each Region, got 1: us-east-1 would have none (tiers.yaml, tier "anonymous", policy "per-minute")',
+        '  - burst must be large enough for a unit in each Region, got 1: us-east-1 would have none (tiers.yaml, tier "anonymous", policy "b")',
+        '  - limit must be large enough for a unit in each Region, got 1: us-east-1 would have none (tiers.yaml, route "GET /a", policy "c")',
       ].join('\n'),
     )
   })
 
   it.each([
-    [{ 'eu-west-1': 50, 'us-east-1': 49 }, 'the shares of all Regions must be 100 % together, got 99 %'],
-    [{}, 'the shares of all Regions must be 100 % together, got 0 %'],
+    [{ 'eu-west-1': 50, 'us-east-1': 49 }, 'the shares of all Regions must add up to 100 %, got 99 %'],
+    [{}, 'the shares of all Regions must add up to 100 %, got 0 %'],
     [{ 'eu-west-1': 101, 'us-east-1': -1 }, 'the share of "us-east-1" must be a percentage above 0'],
     [{ 'eu-west-1': 33.3333, 'us-east-1': 66.6667 }, 'at most three decimals, got 33.3333'],
     [{ 'eu-west-1': Number.NaN, 'us-east-1': 100 }, 'the share of "eu-west-1" must be a percentage above 0'],
@@ -117,7 +117,7 @@ describe('limits shared out to Regions', () => {
 
   it('are not made from what was exported, whose limits may be parts already', () => {
     expect(() => splitTiers({ ...fileOf(per(100)), exported: {} }, HALVES, 'f')).toThrow(
-      'exported must not be in a file that is split',
+      'exported must not be in a file to split',
     )
   })
 
@@ -127,7 +127,7 @@ describe('limits shared out to Regions', () => {
       return neverPassing(file, splitTiers(file, HALVES, 'f')['us-east-1']!, 'us-east-1')
     }
     expect(warnings({ 'POST /batch': { cost: 31 } }, per(60))).toEqual([
-      'a request of "POST /batch" takes up to 31 units, and can never pass where policy "per-minute" of tier "anonymous" holds for it: that has 30 in us-east-1',
+      'a request of "POST /batch" takes up to 31 units, and can never pass where policy "per-minute" of tier "anonymous" applies to it: its limit is 30 in us-east-1',
     ])
     expect(warnings({ 'POST /batch': { cost: 30 } }, per(60))).toEqual([])
     expect(warnings({ 'POST /batch': { cost: 61 } }, per(60))).toEqual([]) // never did

@@ -93,7 +93,7 @@ describe('a project of one’s own with the package alone', () => {
 
   it('dev is a WebSocket API with the package ws, and says so without', async () => {
     const dev = () => sluice('dev', '--port', '0', '--api', 'websocket')
-    expect((await dev().exit).err).toBe('the package of WebSockets is not installed: npm install --save-dev ws\n')
+    expect((await dev().exit).err).toBe('the package ws is not installed: npm install --save-dev ws\n')
     await install(`ws@${ofGateway.ws}`)
     const { child, said, exit, until } = dev()
     await until('Ctrl-C stops it')

@@ -152,7 +152,7 @@ describe('a message', () => {
 
   test.each([undefined, null, 7, {}, { requestContext: { eventType: 'CONNECT' } }])('is not %j', async (event) => {
     const { limiter } = world()
-    await expect(limiter.decideMessage(event)).rejects.toThrow('event must be that of a WebSocket message')
+    await expect(limiter.decideMessage(event)).rejects.toThrow('event must be the event of a WebSocket message')
   })
 })
 
@@ -423,7 +423,7 @@ test.each([
     { takes: 3, disconnectAfter: 0, conections: {} },
     /takes must be a function.*disconnectAfter must be a whole number/s,
   ],
-  [{ connections: {} }, /connections must be such as new ApiGatewayManagementApi/],
+  [{ connections: {} }, /connections must be a client such as new ApiGatewayManagementApi/],
 ])('the options %j are refused', (options, message) => {
   expect(() => withMessageLimit(async () => {}, options as never)).toThrow(message)
 })

@@ -24,14 +24,14 @@ const DOCUMENT = /^\s*(?:\[|\{\s*(?:\r?\n|$)|\{\s*"(?:events|results|queryLangua
 /**
  * Finds the format of a log by how it begins.
  *
- * @param start the first lines, or the whole where it is shorter.
- * @throws UserError where it is none that is read.
+ * @param start the first lines, or the full text if it is shorter.
+ * @throws UserError if the format is unknown.
  */
 export function readerFor(start: string, file: string, map: FieldMap, toRequest: ToRequest, said?: Format): Reader {
   const format = said ?? formatOf(start, map)
   if (format === undefined) {
     throw new UserError(
-      `${file} is in no format that is read: JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
+      `${file} has an unknown format. Known are JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
     )
   }
   switch (format) {

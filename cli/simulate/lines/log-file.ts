@@ -98,8 +98,7 @@ function unreadable(file: string, error: unknown): UserError {
   const { code, message } = error as NodeJS.ErrnoException
   const name = file === '-' ? 'standard input' : file
   if (code === 'ENOENT') return new UserError(`there is no file ${file}`)
-  if (code === 'Z_BUF_ERROR')
-    return new UserError(`${name} ends in the middle: it is not all of a gzip file, so nothing is reported`)
+  if (code === 'Z_BUF_ERROR') return new UserError(`${name} is a truncated gzip file, so nothing is reported`)
   if (code?.startsWith('Z_')) return new UserError(`${name} is damaged, so nothing is reported: ${message}`)
   return new UserError(`${name} cannot be read: ${message}`)
 }

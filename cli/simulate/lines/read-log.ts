@@ -95,7 +95,7 @@ async function* readLog(
     take(reader?.splitter.end() ?? [])
   } catch (error) {
     if (!(error instanceof UnfinishedError)) throw error
-    throw new UserError(`${name} ends in the middle of its JSON, so nothing is reported`)
+    throw new UserError(`${name} is truncated JSON, so nothing is reported`)
   }
   yield* reorder.rest()
 }

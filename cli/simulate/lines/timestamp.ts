@@ -27,7 +27,7 @@ function parseTimestamp(given: unknown, zone?: number): Timestamp | string {
   if (typeof given !== 'string') return 'its time is neither a string nor a number'
   const text = given.trim()
   if (NUMBER.test(text)) return ofNumber(Number(text), text)
-  return ofClf(text) ?? ofIso(text, zone) ?? `its time ${JSON.stringify(text.slice(0, 40))} is not one that is read`
+  return ofClf(text) ?? ofIso(text, zone) ?? `its time ${JSON.stringify(text.slice(0, 40))} has an unknown format`
 }
 
 /** Milliseconds ahead of UTC of `UTC`, `Z`, `+02:00`; `undefined` for all else. */
@@ -39,7 +39,7 @@ export function offsetOf(text: string): number | undefined {
 }
 
 function ofNumber(number: number, text = String(number)): Timestamp | string {
-  if (!(number >= 1e8 && number < 1e20)) return `its time ${text.slice(0, 40)} is not one that is read`
+  if (!(number >= 1e8 && number < 1e20)) return `its time ${text.slice(0, 40)} has an unknown format`
   const unit = number < 1e11 ? 1000 : number < 1e14 ? 1 : number < 1e17 ? 1e-3 : 1e-6
   return {
     at: Math.floor(number * unit + (unit === 1000 ? 1e-4 : 0)),
@@ -54,7 +54,7 @@ function ofClf(text: string): Timestamp | string | undefined {
   const index = MONTHS.get(month!)
   const at = index === undefined ? undefined : moment(+year!, index, +day!, +hour!, +minute!, +second!)
   const offset = offsetOf(`${sign}${hours}${minutes}`)
-  if (at === undefined || offset === undefined) return `its time "${text}" is in no calendar`
+  if (at === undefined || offset === undefined) return `its time "${text}" is not a valid date`
   return { at: at - offset, wholeSecond: true }
 }
 
@@ -67,8 +67,8 @@ function ofIso(text: string, zone: number | undefined): Timestamp | string | und
   if (offset === undefined)
     return written === undefined
       ? `its time "${text}" has no time zone: say which with --timezone UTC or +02:00`
-      : `its time "${text}" is in no time zone`
-  if (at === undefined) return `its time "${text}" is in no calendar`
+      : `its time "${text}" has an invalid time zone`
+  if (at === undefined) return `its time "${text}" is not a valid date`
   const ms = fraction === undefined ? 0 : Math.floor(Number(`0.${fraction}`) * 1000 + 1e-6)
   return { at: at - offset + ms, wholeSecond: fraction === undefined }
 }

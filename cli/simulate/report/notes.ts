@@ -17,7 +17,7 @@ export function notesOf({ sides, unknowns, requests }: Simulation, wholeSeconds:
     )
   if (unknowns.tiers > 0)
     notes.push(
-      `${all(unknowns.tiers)} of a known caller name${unknowns.tiers === requests ? 's' : ''} a tier: they are decided in ${policies.settings.defaultTier === undefined ? 'the tier anonymous' : `the default tier ${policies.settings.defaultTier}`}, as the authorizer does with callers that have none (--tier says another)`,
+      `${all(unknowns.tiers)} of a known caller name${unknowns.tiers === requests ? 's' : ''} a tier: they are decided in ${policies.settings.defaultTier === undefined ? 'the tier anonymous' : `the default tier ${policies.settings.defaultTier}`}, as the authorizer does with callers that have none (--tier sets another)`,
     )
   if (unknowns.callers > 0)
     notes.push(
@@ -28,11 +28,11 @@ export function notesOf({ sides, unknowns, requests }: Simulation, wholeSeconds:
       `tier "${tier}" is not in ${side.rules.title}: its ${counted(count, 'request')} are decided in the default tier, or the tier anonymous`,
     )
   if (unknowns.paths > 0 && (policies.routes.length > 0 || policies.scoped))
-    notes.push(`${counted(unknowns.paths, 'request')} name no path, so no rule of a route is for them`)
+    notes.push(`${counted(unknowns.paths, 'request')} name no path, so no route rule applies to them`)
   if (unknowns.messages > 0)
     notes.push(`${counted(unknowns.messages, 'message')} of WebSockets are left out: authorizers decide connections`)
   if (policies.scoped && unknowns.apis.size === 0)
-    notes.push('no request names its API, so nothing that is for some APIs only is for them')
+    notes.push('no request names its API, so nothing that is for some APIs only applies to them')
   for (const one of sides) notes.push(...notesOfSide(one))
   return notes
 }
@@ -47,7 +47,7 @@ function notesOfSide({ rules, unknownCosts, unknownDurations, preparer, tally }:
     )
   if (unknownCosts > 0)
     notes.push(
-      `${title}: the cost of ${counted(unknownCosts, 'request')} depends on a header, a claim or a query that the log does not have: they take what the log says that they took, or else what a request without the value costs`,
+      `${title}: the cost of ${counted(unknownCosts, 'request')} depends on a header, a claim or a query that the log does not have: they are charged the cost in the log, or else the cost of a request without the value`,
     )
   if (unknownDurations > 0)
     notes.push(
@@ -63,9 +63,9 @@ export function cannotKnow({ sides }: Simulation, instances: number): string[] {
   const { policies } = side.rules.configuration
   const all = policiesIn(policies)
   const sentences = [
-    'clients would have come at other times: who is denied waits and tries again, or does not, and who is denied no longer sends less again',
+    'when clients would have come: a denied client waits and retries, or gives up, and a client that is no longer denied retries less',
   ]
-  sentences.push('what had been used when the log begins: every counter begins empty')
+  sentences.push('what was used before the log begins: every counter starts empty')
   const values = new Set(
     all.flatMap((policy) =>
       'by' in policy ? (policy as TierPolicy).by.who.filter((one) => /^(header|claim):/.test(one)) : [],

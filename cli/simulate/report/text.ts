@@ -31,7 +31,7 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
   printSuggestions(summary, print)
   printCost(summary, print)
   if (summary.unreadable > 0) {
-    print.line(`${counted(summary.unreadable, 'line')} cannot be read, such as`)
+    print.line(`${counted(summary.unreadable, 'line')} cannot be read, for example`)
     for (const { file, line, why, text } of summary.unreadableLines) print.line(`  ${file}:${line}: ${why}: ${text}`)
     print.line()
   }
@@ -77,7 +77,7 @@ function printPolicies({ policies, against }: Summary, print: Printer): void {
     'denied',
     ...(against ? ['before'] : []),
     'met it',
-    'peaks: p50, p95, most',
+    'peaks: p50, p95, max',
     '',
   ]
   if (rows.length > 0) print.table(head, rows)

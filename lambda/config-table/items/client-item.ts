@@ -59,7 +59,7 @@ const OVERRIDE_FIELDS = {
 
 /** The fields of a client's item. */
 export const CLIENT_FIELDS = {
-  id: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)), wanted: 'a text of 1 to 256 characters' },
+  id: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)), wanted: 'a string of 1 to 256 characters' },
   tier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier' },
   name: TEXT,
   overrides: {
@@ -122,9 +122,9 @@ function parseOverride(name: string, given: unknown, issues: Mistake[]): Overrid
   if (!fields || issues.length > before) return undefined
   const { until, ...numbers } = fields as Omit<Override, 'until'> & { readonly until?: string }
   if ((numbers.limit === undefined) === (numbers.factor === undefined))
-    report(issues, 'fields_conflict', 'limit or factor must be there, and not both', place)
+    report(issues, 'fields_conflict', 'limit or factor must be set, and not both', place)
   if (numbers.burst !== undefined && numbers.factor !== undefined)
-    report(issues, 'fields_conflict', 'burst goes with limit; factor is that of both', place)
+    report(issues, 'fields_conflict', 'burst needs limit; factor applies to both', place)
   return { ...numbers, ...(until !== undefined && { until: Date.parse(until) }) }
 }
 

@@ -133,7 +133,7 @@ export function parseCost(input: unknown, place: Place, issues: Mistake[], field
       here,
     )
   if (roundUp && fields.divide === undefined)
-    report(issues, 'field_not_applicable', 'roundUp must not be here: without divide there is nothing to round', here)
+    report(issues, 'field_not_applicable', 'roundUp must not be set: without divide there is nothing to round', here)
   if (issues.length > before) return undefined
   const [source] = named as [CostByValue['source']]
   const written = fields[source] as string

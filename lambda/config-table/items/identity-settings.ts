@@ -133,7 +133,7 @@ export function parseIdentity(input: unknown, place: Place, issues: Mistake[]): 
     report(
       issues,
       'invalid_identity',
-      'identity must have "ip" once, as the last source: an address always answers',
+      'identity must have "ip" once, as the last source: every request has an address',
       place,
     )
   }

@@ -49,7 +49,7 @@ export const JWT_FIELDS = {
       v.union([text, v.array(text)]),
       v.check(({ length }) => length > 0 && length <= 256),
     ),
-    wanted: 'a text or a list of 1 to 256 texts, one of which is in every token, or "any"',
+    wanted: 'a string or a list of 1 to 256 strings, one of them in every token, or "any"',
   },
   jwksUri: { schema: v.pipe(v.string(), v.check(isEndpoint)), wanted: 'an https URL', optional: true },
   header: { schema: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)), wanted: 'the name of a header', optional: true },

@@ -95,7 +95,7 @@ export function toScope(text: string, apis: unknown, place: Place, issues: Mista
     report(
       issues,
       'invalid_name',
-      `what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`,
+      `the part after "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`,
       place,
     )
   if (apis === undefined) {
@@ -216,7 +216,7 @@ export function checkLabels(apis: Apis, place: Place, issues: Mistake[]): void {
       report(
         issues,
         'duplicate_label',
-        `label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`,
+        `label ${printed(label)} of API ${id} is also the name of API ${other}: each API needs its own`,
         place,
       )
   }
@@ -228,7 +228,7 @@ const API_ID = /^[\w-]{1,128}$/
 export const API_FIELDS = {
   name: {
     schema: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
-    wanted: 'a text of 1 to 1024 characters',
+    wanted: 'a string of 1 to 1024 characters',
     optional: true,
   },
   label: LABEL,

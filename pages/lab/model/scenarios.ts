@@ -78,7 +78,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'window-edge': {
     title: 'A burst at the window’s edge',
     story:
-      'The whole limit just before a window ends, and the whole limit again just after. A fixed window admits both: twice the limit in a fifth of a window.',
+      'The full limit just before a window ends, and the full limit again just after. A fixed window admits both: twice the limit in a fifth of a window.',
     numbers: { rate: 100, windows: 4 },
     ignores: ['seed', 'windows'],
     traffic: (setting) => {
@@ -127,12 +127,12 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   },
   'retry-at-once': retrying(
     'Denied, and tried again at once',
-    'Three times the limit within half a window. Who is denied tries again after a hundredth of a window, ten times at most, then gives up: many requests, few of them served.',
+    'Three times the limit within half a window. A denied client tries again after a hundredth of a window, ten times at most, then gives up: many requests, few of them served.',
     (setting) => windowMs(setting) / 100,
   ),
   'retry-as-told': retrying(
     'Denied, and tried again as Retry-After says',
-    'The same clients, but each waits as long as its denial says. All who were told the same moment come together then: where that moment is the next window, a whole limit of them passes; under a pace, one.',
+    'The same clients, but each waits as long as its denial says. All clients that were given the same moment return together: if it is the next window, as many as the full limit pass; under a pace, one.',
     () => 'as-told',
   ),
   'three-and-three': worked(

@@ -164,7 +164,7 @@ describe('sluice top at a deployment', () => {
       ['GET /a', 1],
       ['GET /b', 1],
     ])
-    expect(text.out).toContain('≥ 62 denied, ≥ 0.2 a second; at least, since the log has not every denial\n')
+    expect(text.out).toContain('≥ 62 denied, ≥ 0.2 a second; at least, since the log does not have every denial\n')
     expect(logs.asked[0]).toEqual({
       target: 'Logs_20140328.FilterLogEvents',
       authorization: expect.stringMatching(/^AWS4-HMAC-SHA256 Credential=\w+\/\d{8}\/[\w-]+\/logs\/aws4_request/),
@@ -199,7 +199,10 @@ describe('what cannot be', () => {
     [['--gateway', 'http://localhost:1', '--once'], /^no local gateway answers at http:\/\/localhost:1: /],
     [['--since', '9s'], /It must be 10s to 1d\./],
     [['--interval', '10ms'], /It must be 1s to 1h\./],
-    [['--by', 'client,key'], /It must be of client, tier, policy, reason, route, api, with commas between\./],
+    [
+      ['--by', 'client,key'],
+      /It must be one or more of client, tier, policy, reason, route, api, separated by commas\./,
+    ],
     [['--limit', '0'], /It must be a whole number from 1 to 10000\./],
     [['--sort', 'name'], /Allowed choices are denials, recent\./],
     [[], /^the source of denials of the limiter at http\S+ is unknown: name the local gateway with --gateway/],
@@ -218,6 +221,6 @@ describe('what cannot be', () => {
 it('has help that says what is a lower bound', async () => {
   const { out } = await sluice(['top', '--help'])
   expect(out.replaceAll(/\s+/g, ' ')).toContain(
-    'A log has not every denial, so its numbers are lower bounds, marked "≥"',
+    'A log does not have every denial, so its numbers are lower bounds, marked "≥"',
   )
 })
