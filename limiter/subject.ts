@@ -39,7 +39,7 @@ const MAX_KEPT = 16
  * The one that was used longest ago is evicted. A flood of other subjects evicts none with a lease that can be spent,
  * with requests that wait, or with units that were counted here and not sent: those are sent first. What was admitted
  * without the store is remembered when its record goes (`OutageCount.onEvicted`). Where more than `max` subjects have
- * such things, up to twice as many are remembered.
+ * such things, up to twice as many are remembered; counts of others are sent all the same (`EventualCount.onEvicted`).
  */
 export class Subjects {
   private readonly records = new Map<string, SubjectRecord>()
@@ -122,7 +122,10 @@ export class Subjects {
       this.records.delete(key)
       if (isNeeded(record, this.now()) && (record.line || this.records.size < 2 * this.max))
         this.records.set(key, record)
-      else record.outage?.onEvicted(record.outage)
+      else {
+        record.outage?.onEvicted(record.outage)
+        record.eventual?.onEvicted()
+      }
     }
   }
 }

@@ -43,6 +43,8 @@ export interface EventualCount {
   failure?: unknown
   /** Sends what is pending, unless that is under way. */
   readonly flush: () => void
+  /** Called when it is forgotten for want of room: sends all, also what was counted while a sync is under way. */
+  readonly onEvicted: () => void
 }
 
 /** How a policy's count stands, charging nothing, whoever is locked out. */

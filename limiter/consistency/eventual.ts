@@ -105,12 +105,7 @@ export class Eventual implements Strategy {
       if (record.eventual) all.push(record.eventual)
       delete record.eventual
     }
-    await Promise.all(
-      all.map(async (local) => {
-        await local.syncing
-        for (let tries = 0; tries < 2 && !local.pending.isEmpty; tries++) await this.sync(local)
-      }),
-    )
+    await Promise.all(all.map((local) => this.sendAll(local)))
   }
 
   private countIn(key: string): EventualCount | undefined {
@@ -129,6 +124,7 @@ export class Eventual implements Strategy {
       flush: () => {
         if (!local.pending.isEmpty) this.beginSync(local)
       },
+      onEvicted: () => void this.sendAll(local),
     }
     record.eventual = local
     return local
@@ -162,6 +158,11 @@ export class Eventual implements Strategy {
     local.syncing = this.sync(local).finally(() => {
       local.syncing = undefined
     })
+  }
+
+  private async sendAll(local: EventualCount): Promise<void> {
+    await local.syncing
+    for (let tries = 0; tries < 2 && !local.pending.isEmpty; tries++) await this.sync(local)
   }
 
   /** Adds what is pending, and takes over what the others have added. */

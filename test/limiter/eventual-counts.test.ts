@@ -63,6 +63,20 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
 }
 
 describe('an eventual count', () => {
+  it('of a subject that is evicted is sent, also what was counted while a sync was under way', async () => {
+    const one = world(daily(100), 1)
+    let arrive = () => {}
+    one.held = new Promise((resolve) => {
+      arrive = resolve
+    })
+    for (const units of [1, 2]) await one.take(units)
+    for (const other of ['one', 'two', 'three']) for (const units of [3, 4]) await one.take(units, other)
+    expect(['k', 'one', 'two', 'three'].map(one.here)).toEqual([97, undefined, undefined, 93])
+    arrive()
+    for (let i = 0; i < 5; i++) await settled()
+    expect(await Promise.all(['k', 'one', 'two', 'three'].map(one.stored))).toEqual([3, 7, 7, 7])
+  })
+
   it('charges an allowed request at once, and a denied one not at all', async () => {
     const one = world(daily(10))
     expect(await one.take(7)).toEqual([expect.objectContaining({ allowed: true, remaining: 3, chargedAt: T })])

@@ -80,7 +80,7 @@ describe('a flood of new subjects', () => {
   function eventual(units: number, flush = jest.fn()): NonNullable<SubjectRecord['eventual']> {
     const pending = new PendingCharges(() => new Promise(() => {}))
     if (units > 0) pending.add(policies[0]!, units, MIDNIGHT)
-    return { key: 'a', entries: new Map(), pending, triedAt: MIDNIGHT, failures: 0, flush }
+    return { key: 'a', entries: new Map(), pending, triedAt: MIDNIGHT, failures: 0, flush, onEvicted: () => {} }
   }
 
   /** Whether a subject is still known after so many others. */
