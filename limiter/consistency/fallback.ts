@@ -140,7 +140,8 @@ export class Fallback {
       before.push({ policies, verdicts: standAll(states, own, now) })
       const counted = statesAfter(states, steps)
       for (const [i, { prefix }] of own.entries()) current.set(`${key} ${prefix}`, counted[i]!)
-      if (!takesNone(charge)) after.push(() => admit(local, charge, own, counted, now))
+      // another of them may have had it evicted, where they are more than `maxSubjects`
+      if (!takesNone(charge)) after.push(() => admit(this.countOf(key), charge, own, counted, now))
     }
     for (const admitted of after) admitted()
     return compose(answers, true)

@@ -512,6 +512,16 @@ it('a request of more subjects than fit in memory charges all of them', async ()
   expect(allowed).toEqual([true, true, true, true, true, false, false])
 })
 
+it('a caller gets no more for naming other subjects, each time others, than fit in memory', async () => {
+  const { fleet, away } = fleetOf(1, { maxSubjects: 1, localShare: 0.05 })
+  away()
+  const { limiter } = fleet.instances[0]!
+  const take = (other: string) => limiter.takeAll([{ subject: 'caller' }, { subject: other }])
+  const allowed = []
+  for (let i = 0; i < 7; i++) allowed.push((await take(`other ${i}`)).allowed)
+  expect(allowed).toEqual([true, true, true, true, true, false, false])
+})
+
 it('a subject that is listed twice in a request is charged twice', async () => {
   const { fleet, away } = fleetOf(1, { localShare: 0.05 })
   away()
