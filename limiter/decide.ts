@@ -58,7 +58,7 @@ export function* decide(items: SubjectItems, { key, policies, requests }: Batch)
     }
     if (next.kind === 'deny') {
       if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
-      if (wasRefused) items.subjects.recordConflict(key, true)
+      if (wasRefused) items.view(key)!.consecutiveConflicts++ // and left no room
       answer(
         pending,
         next.denials.map(({ verdicts }) => verdicts),

@@ -30,11 +30,11 @@ export interface SubjectRecord {
   outage?: OutageCount | undefined
 }
 
-/** Records that are kept although they are the oldest, one after another, before one of them goes all the same. */
+/** The oldest records that are looked at for each new one: those that are needed are kept, and others go. */
 const MAX_KEPT = 16
 
 /**
- * The records of the subjects used last, at most `max` of them.
+ * The records of the subjects used last, `max` of them and a few more for a while.
  *
  * The one that was used longest ago is evicted. A flood of other subjects evicts none with a lease that can be spent,
  * with requests that wait, or with units that were counted here and not sent: those are sent first. What was admitted
@@ -87,12 +87,6 @@ export class Subjects {
     record.view = { item, seenAt, shared, consecutiveConflicts }
   }
 
-  /** Counts a write that conflicted, or resets the count after one that did not. */
-  recordConflict(key: string, wasRefused: boolean): void {
-    const view = this.records.get(key)?.view
-    if (view) view.consecutiveConflicts = wasRefused ? view.consecutiveConflicts + 1 : 0
-  }
-
   /** Forgets a subject that is reset, except waiting requests. Resolves once no call of it is under way. */
   async forget(key: string): Promise<void> {
     const record = this.records.get(key)
@@ -120,6 +114,7 @@ export class Subjects {
       if (key === made) return
       record.eventual?.flush()
       this.records.delete(key)
+      this.newest = undefined // what is kept goes behind it
       if (isNeeded(record, this.now()) && (record.line || this.records.size < 2 * this.max))
         this.records.set(key, record)
       else {
