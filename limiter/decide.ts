@@ -2,9 +2,8 @@ import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { purge } from './item-maintenance'
-import type { SubjectItems } from './items'
-import { type Plan, READ, writing } from './plan'
-import { type Batch, sumOf, type Units } from './request'
+import { type KnownItems, type Plan, READ, writing } from './plan'
+import { type Batch, type Charge, sumOf, type Units } from './request'
 import {
   allStepsAllow,
   answersFrom,
@@ -40,7 +39,7 @@ const CONFLICTS_BEFORE_READ = 2
  * Nothing is answered from a guess: an allowed request is answered from the item that its write found, a denied one
  * from an item that was really there, and that others can only have made stricter since.
  */
-export function* decide(items: SubjectItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
+export function* decide(items: KnownItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
   let begunAt = items.now()
   const all = requests.map(({ cost, costs, holds }): Pending => ({ cost, costs, holds, verdicts: undefined }))
   let pending: readonly Pending[] = all
@@ -90,6 +89,15 @@ export function* decide(items: SubjectItems, { key, policies, requests }: Batch)
   }
 }
 
+/** The verdicts of a request by the item as it is stored, without a charge. */
+export function* peek(items: KnownItems, charge: Charge): Plan<Verdicts> {
+  yield READ
+  const { key, policies } = charge
+  const view = items.view(key)!
+  const states = statesOf(view, policies)
+  return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
+}
+
 function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {
   for (let i = 0; i < requests.length; i++) requests[i]!.verdicts = answers[i]!
 }
@@ -99,23 +107,22 @@ function answer(requests: readonly Pending[], answers: readonly Verdicts[]): voi
  * one may be none. False when it is not.
  */
 function* recorded(
-  items: SubjectItems,
+  items: KnownItems,
   denials: readonly Denial[],
   policies: readonly CompiledPolicy[],
   seen: Item,
   now: EpochMs,
 ): Plan<boolean> {
-  const whileMarks = marksOf(seen)
   for (const { records } of denials) {
     if (records.length === 0) continue
-    const { kind } = yield writing({ ...items.fit(records, policies, seen, now), whileMarks })
+    const { kind } = yield writing({ ...items.fit(records, policies, seen, now), whileMarks: marksOf(seen) })
     if (kind === 'refused') return false
   }
   return true
 }
 
 function knowledgeOf(
-  items: SubjectItems,
+  items: KnownItems,
   key: string,
   policies: readonly CompiledPolicy[],
   now: EpochMs,

@@ -4,8 +4,7 @@ import { refundUnlessQueued } from './algorithms/queued'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { inDoubt } from './errors'
-import type { SubjectItems } from './items'
-import { type Answer, type Plan, READ, writing } from './plan'
+import { type Answer, type KnownItems, type Plan, READ, writing } from './plan'
 import { type Charge, type ChargeTime, type Units, unitsOf } from './request'
 import { RESERVATIONS, reservedSince } from './reservations/reserved'
 import { fitted, inWrites } from './stores/expression-budget'
@@ -26,7 +25,7 @@ import {
  *
  * @throws StoreUnavailableError as `giveBackOnce`.
  */
-export function* refund(items: SubjectItems, charge: Charge, charged: ChargeTime): Plan<void> {
+export function* refund(items: KnownItems, charge: Charge, charged: ChargeTime): Plan<void> {
   const refundOnce = (isMeant: (part: PolicyWrite) => boolean) =>
     giveBackOnce(
       items,
@@ -40,7 +39,7 @@ export function* refund(items: SubjectItems, charge: Charge, charged: ChargeTime
 }
 
 /** What was last seen of a subject if that is recent, else what is stored. */
-function* recentItem(items: SubjectItems, key: string): Plan<Item> {
+function* recentItem(items: KnownItems, key: string): Plan<Item> {
   return items.recentView(key)?.item ?? (yield READ).item
 }
 
@@ -48,7 +47,7 @@ function* recentItem(items: SubjectItems, key: string): Plan<Item> {
  * What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so
  * that is looked up.
  */
-function* found(items: SubjectItems, charge: Charge, charged: ChargeTime): Plan<PolicyWrite[]> {
+function* found(items: KnownItems, charge: Charge, charged: ChargeTime): Plan<PolicyWrite[]> {
   const { key, policies } = charge
   const known = items.recentView(key)?.item
   const item = known ?? (yield READ).item
@@ -108,7 +107,7 @@ export function refundsOf(
  * @throws StoreUnavailableError `in-doubt` where it is not known whether that worked.
  */
 export function* giveBackOnce(
-  items: SubjectItems,
+  items: KnownItems,
   see: () => Plan<Item>,
   partsOf: (item: Item, now: EpochMs) => readonly PolicyWrite[],
 ): Plan<void> {
@@ -170,7 +169,7 @@ const CHANGED_AT_ONCE = 100
  *
  * @throws StoreUnavailableError `in-doubt` when it is not known whether that worked.
  */
-export function* reset(items: SubjectItems): Plan<void> {
+export function* reset(items: KnownItems): Plan<void> {
   let { item } = yield READ
   for (;;) {
     if (fieldsIn(item).length === 0) return
@@ -188,7 +187,7 @@ export function* reset(items: SubjectItems): Plan<void> {
 }
 
 /** It takes several writes where many requests run. The last one says since when units count. */
-function* empty(items: SubjectItems, item: Item, since: EpochMs): Plan<Answer> {
+function* empty(items: KnownItems, item: Item, since: EpochMs): Plan<Answer> {
   const at = items.now()
   let whileMarks = marksOf(item)
   let outcome: Answer | undefined

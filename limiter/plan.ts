@@ -1,14 +1,28 @@
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
+import type { OnEvent } from './options'
+import type { FleetClock } from './steps'
 import type { Tried } from './store-calls'
 import type { DeleteOutcome, Item, ItemWrite, PolicyWrite, SeenMarks, WriteId, WriteOutcome } from './stores/store'
 import type { View } from './view'
 
-/** What a plan knows of subjects without a call. */
+/** What a plan knows of subjects without a call: `SubjectItems` of a store, and the items of a simulation. */
 export interface KnownItems {
+  readonly options: {
+    /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
+    readonly denialTtlMs: number
+    readonly onEvent: OnEvent
+  }
+  readonly subjects: {
+    /** Counts a write that conflicted, or resets the count after one that did not. */
+    recordConflict(key: string, wasRefused: boolean): void
+  }
+  readonly fleet: FleetClock
   now(): EpochMs
   /** What was last seen of a subject. */
   view(key: string): View | undefined
+  /** What was last seen of a subject, if that is recent enough to go by. */
+  recentView(key: string): View | undefined
   /** Names a write, so that it counts once however often it is sent. */
   nextId(): WriteId
   /**

@@ -1,11 +1,12 @@
 import type { Verdicts } from './algorithms/algorithm'
+import { cachedDenial, knownDenial } from './cached-denial'
 import type { EpochMs } from './clock'
 import { chargeLate, type LateCharges } from './consistency/late-charges'
-import { decide } from './decide'
+import { decide, peek } from './decide'
 import { SubjectItems, type SubjectItemsOptions } from './items'
 import type { Batch, Charge, ChargeTime, Subject } from './request'
-import { allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
-import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './view'
+import { standAll, statesOf } from './steps'
+import type { SubjectVerdicts } from './view'
 
 export type TakeLoopOptions = SubjectItemsOptions
 
@@ -13,7 +14,7 @@ export type TakeLoopOptions = SubjectItemsOptions
 export class TakeLoop {
   readonly items: SubjectItems
 
-  constructor(private readonly options: TakeLoopOptions) {
+  constructor(options: TakeLoopOptions) {
     this.items = new SubjectItems(options)
   }
 
@@ -22,46 +23,19 @@ export class TakeLoop {
   }
 
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    const view = this.items.view(charge.key)
-    if (!view?.denial?.isOf(charge)) return undefined
-    const now = this.now()
-    if (!isRecent(view, now, this.options.denialTtlMs)) return undefined
-    const aheadMs = this.items.fleet.leadOver(view, charge.policies, now)
-    return aheadMs === 0 || view.denial.deniesAt(now + aheadMs) ? view.denial.saysNow(now) : undefined
+    return knownDenial(this.items, charge)
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    const known = this.knownDenial(charge)
-    if (known) return verdictsNow(known)
-    const { key, policies } = charge
-    const now = this.now()
-    const view = this.items.view(key)
-    if (
-      !view ||
-      !isRecent(view, now, this.options.denialTtlMs) ||
-      this.items.fleet.mayAdmit(view, policies, [charge], now)
-    )
-      return undefined
-    const states = statesOf(view, policies)
-    const steps = stepAll(states, policies, charge, now)
-    // the denial itself has to be recorded
-    if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
-    if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
-    if (allStepsAllow(steps)) return undefined
-    const verdicts = verdictsOf(steps, states, policies, now)
-    rememberDenial(view, policies, charge, verdicts, now)
-    return verdicts
+    return cachedDenial(this.items, charge)
   }
 
   decideBatch(batch: Batch, deadline = this.items.deadline()): Promise<Verdicts[]> {
     return this.items.run(batch.key, decide(this.items, batch), deadline)
   }
 
-  async peek(charge: Charge): Promise<Verdicts> {
-    const { key, policies } = charge
-    const view = await this.items.read(key, this.items.deadline())
-    const states = statesOf(view, policies)
-    return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
+  peek(charge: Charge): Promise<Verdicts> {
+    return this.items.run(charge.key, peek(this.items, charge))
   }
 
   standing({ key, policies }: Subject): Verdicts | undefined {

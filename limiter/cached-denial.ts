@@ -1,0 +1,35 @@
+import type { Verdicts } from './algorithms/algorithm'
+import type { KnownItems } from './plan'
+import type { Charge } from './request'
+import { allStepsAllow, deniedByRunning, statesOf, stepAll, verdictsOf } from './steps'
+import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './view'
+
+/** The denial of a request like one that was denied before, by what has been known since. */
+export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts | undefined {
+  const view = items.view(charge.key)
+  if (!view?.denial?.isOf(charge)) return undefined
+  const now = items.now()
+  if (!isRecent(view, now, items.options.denialTtlMs)) return undefined
+  const aheadMs = items.fleet.leadOver(view, charge.policies, now)
+  return aheadMs === 0 || view.denial.deniesAt(now + aheadMs) ? view.denial.saysNow(now) : undefined
+}
+
+/** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
+export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | undefined {
+  const known = knownDenial(items, charge)
+  if (known) return verdictsNow(known)
+  const { key, policies } = charge
+  const now = items.now()
+  const view = items.view(key)
+  if (!view || !isRecent(view, now, items.options.denialTtlMs) || items.fleet.mayAdmit(view, policies, [charge], now))
+    return undefined
+  const states = statesOf(view, policies)
+  const steps = stepAll(states, policies, charge, now)
+  // the denial itself has to be recorded
+  if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
+  if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
+  if (allStepsAllow(steps)) return undefined
+  const verdicts = verdictsOf(steps, states, policies, now)
+  rememberDenial(view, policies, charge, verdicts, now)
+  return verdicts
+}
