@@ -3,7 +3,7 @@
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { fieldsBytes, writeUnitsOf } from '../../limiter/algorithms/stored-size'
 
-export { type Exceeded, type Hold, isCharged, type Step } from '../../limiter/algorithms/algorithm'
+export { type Exceeded, type Hold, isCharged, type Verdicts } from '../../limiter/algorithms/algorithm'
 export {
   type Assignment,
   apply,
@@ -11,24 +11,28 @@ export {
   type ConditionalWrite,
   type Fields,
 } from '../../limiter/algorithms/conditional-write'
+export { cachedDenial, knownDenial } from '../../limiter/cached-denial'
 export { fieldsOf } from '../../limiter/compiled-policy'
-export { refundsOf } from '../../limiter/give-back'
+export { decide, peek } from '../../limiter/decide'
+export { refund, refundsOf } from '../../limiter/give-back'
+export { type Answer, type Call, expiryFor, type KnownItems, type Plan } from '../../limiter/plan'
 export { RateLimiter } from '../../limiter/rate-limiter'
 export { takesNone, toUnits, unitsOf } from '../../limiter/request'
 export { Reservation } from '../../limiter/reservations/reservation'
-export { allStepsAllow, chargedOf, deniedByRunning, FleetClock, statesOf, stepAll } from '../../limiter/steps'
+export { chargedOf, FleetClock } from '../../limiter/steps'
 export { MemoryStore } from '../../limiter/stores/memory-store'
-export type {
-  CallOptions,
-  DeleteOutcome,
-  Item,
-  ItemWrite,
-  PolicyWrite,
-  SeenMarks,
-  StateStore,
-  WriteOutcome,
+export {
+  type CallOptions,
+  type DeleteOutcome,
+  type Item,
+  type ItemWrite,
+  NO_ITEM,
+  type PolicyWrite,
+  type SeenMarks,
+  type StateStore,
+  type WriteOutcome,
 } from '../../limiter/stores/store'
-export { isRecent } from '../../limiter/view'
+export { isRecent, type View, verdictsNow } from '../../limiter/view'
 
 /** Write units of an item with this state, by the rules of DynamoDB. */
 export function writeUnitsOfState(state: Readonly<Record<string, Fields>>): number {

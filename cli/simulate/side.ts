@@ -5,7 +5,7 @@ import type { Caller } from './decide/caller'
 import { Fleet } from './decide/fleet'
 import type { Answer, Calls, SimulatedLimiter } from './decide/limiter'
 import { isPreflight, type Prepared, Preparer, type Reason, type RequestClass, wasRefused } from './decide/preparer'
-import { isStrict, policyOf, queues, type RuleSet } from './decide/rule-set'
+import { isStrict, policyOf, type RuleSet } from './decide/rule-set'
 import { StrictLimiter } from './decide/strict-limiter'
 import { type Slots, Tally } from './report/tally'
 import type { LoggedRequest } from './requests/logged-request'
@@ -71,7 +71,7 @@ export class Side {
     this.tally = new Tally((tier, policy) => policyOf(policies, tier, policy))
     this.isStrict = isStrict(policies)
     this.preparer = new Preparer(rules, ipv6Prefix)
-    this.limiter = this.isStrict ? new StrictLimiter(this.calls, queues(policies)) : new Fleet(instances, this.calls)
+    this.limiter = this.isStrict ? new StrictLimiter(this.calls) : new Fleet(instances, this.calls)
   }
 
   /** Decides one request, in the order of their times. */

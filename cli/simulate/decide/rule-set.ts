@@ -41,7 +41,3 @@ export function costNamesIn(set: PolicySet): string[] {
 /** Whether all policies are strict, so that a request is decided in one step. */
 export const isStrict = (set: PolicySet): boolean =>
   policiesIn(set).every(({ consistency }) => consistency === 'strict')
-
-/** Whether requests may be charged at a later turn than they come. */
-export const queues = (set: PolicySet): boolean =>
-  policiesIn(set).some(({ written }) => written.action === 'delay' || written.mode === 'queue')
