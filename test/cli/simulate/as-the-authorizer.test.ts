@@ -25,15 +25,31 @@ const CLIENTS = new Map<string, Client>(
   ),
 )
 
-/** Sends random traffic through the real authorizer, and returns what API Gateway logs, and what was said. */
+/** Counts the calls that it gets. */
+class CountedStore extends MemoryStore {
+  readonly calls = { writes: 0, reads: 0 }
+
+  override write(...write: Parameters<MemoryStore['write']>) {
+    this.calls.writes++
+    return super.write(...write)
+  }
+
+  override read(key: string) {
+    this.calls.reads++
+    return super.read(key)
+  }
+}
+
+/** Sends random traffic through the real authorizer: what API Gateway logs, what was said, and the calls it took. */
 async function traffic(yaml: string, { seed = 1, count = 3000, meanGapMs = 40 } = {}) {
   const durationMs = yaml === HOLDING ? Number.NaN : 12
   const set = setOf(yaml)
   const clock = new FakeClock()
+  const store = new CountedStore()
   const authorizer = new Gateway({
     set,
     clients: { find: async (hash: string) => CLIENTS.get(hash) },
-    limiter: new RateLimiter({ store: new MemoryStore(), clock: clock.read, deadlineMs: 60_000 }),
+    limiter: new RateLimiter({ store, clock: clock.read, deadlineMs: 60_000 }),
     clock: clock.read,
     wait: async () => {},
   })
@@ -59,7 +75,7 @@ async function traffic(yaml: string, { seed = 1, count = 3000, meanGapMs = 40 } 
     said.push(wordSaid(context))
     lines.push(accessLogLine(restEvent(request), context, clock.now, { costNames: ['costTokens'], durationMs }))
   }
-  return { set, lines, said }
+  return { set, lines, said, calls: store.calls }
 }
 
 const WINDOWS = `
@@ -137,7 +153,7 @@ routes:
   "GET /things/{id}": { costs: { tokens: 7 } }
 `
 
-describe('each request is decided as the authorizer decided it, from its own access log', () => {
+describe('each request is decided as the authorizer decided it, and by as many calls, from its own access log', () => {
   it.each([
     ['windows', WINDOWS],
     ['every algorithm', ALGORITHMS],
@@ -151,9 +167,10 @@ describe('each request is decided as the authorizer decided it, from its own acc
       [3, 5],
     ] as const
     for (const [seed, meanGapMs] of paces.slice(0, runs(1, 3))) {
-      const { set, lines, said } = await traffic(yaml, { seed, meanGapMs, count: runs(400, 3000) })
-      const { decided } = await replay(requestsFrom(lines, set), set)
+      const { set, lines, said, calls } = await traffic(yaml, { seed, meanGapMs, count: runs(400, 3000) })
+      const { decided, simulation } = await replay(requestsFrom(lines, set), set)
       expect(decided.map(wordOf)).toEqual(said)
+      expect(simulation.sides[0].calls).toMatchObject(calls)
       expect(new Set(said).size).toBeGreaterThan(3)
     }
   })
