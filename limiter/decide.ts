@@ -3,7 +3,7 @@ import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
-import { type Batch, type Charge, sumOf, type Units } from './request'
+import { type Batch, sumOf, type Units } from './request'
 import {
   allStepsAllow,
   answersFrom,
@@ -87,15 +87,6 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
     pending = pending.filter(({ verdicts }) => !verdicts)
     if (pending.length === 0) return all.map(({ verdicts }) => verdicts!)
   }
-}
-
-/** The verdicts of a request by the item as it is stored, without a charge. */
-export function* peek(items: KnownItems, charge: Charge): Plan<Verdicts> {
-  yield READ
-  const { key, policies } = charge
-  const view = items.view(key)!
-  const states = statesOf(view, policies)
-  return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
 }
 
 function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {

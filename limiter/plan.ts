@@ -13,10 +13,6 @@ export interface KnownItems {
     readonly denialTtlMs: number
     readonly onEvent: OnEvent
   }
-  readonly subjects: {
-    /** Counts a write that conflicted, or resets the count after one that did not. */
-    recordConflict(key: string, wasRefused: boolean): void
-  }
   readonly fleet: FleetClock
   now(): EpochMs
   /** What was last seen of a subject. */

@@ -1,12 +1,12 @@
 import type { Verdicts } from './algorithms/algorithm'
-import { cachedDenial, knownDenial } from './cached-denial'
 import type { EpochMs } from './clock'
 import { chargeLate, type LateCharges } from './consistency/late-charges'
-import { decide, peek } from './decide'
+import { decide } from './decide'
 import { SubjectItems, type SubjectItemsOptions } from './items'
 import type { Batch, Charge, ChargeTime, Subject } from './request'
 import { standAll, statesOf } from './steps'
 import type { SubjectVerdicts } from './view'
+import { cachedDenial, knownDenial, peek } from './without-charge'
 
 export type TakeLoopOptions = SubjectItemsOptions
 

@@ -11,9 +11,8 @@ export {
   type ConditionalWrite,
   type Fields,
 } from '../../limiter/algorithms/conditional-write'
-export { cachedDenial, knownDenial } from '../../limiter/cached-denial'
 export { fieldsOf } from '../../limiter/compiled-policy'
-export { decide, peek } from '../../limiter/decide'
+export { decide } from '../../limiter/decide'
 export { refund, refundsOf } from '../../limiter/give-back'
 export { type Answer, type Call, expiryFor, type KnownItems, type Plan } from '../../limiter/plan'
 export { RateLimiter } from '../../limiter/rate-limiter'
@@ -33,6 +32,7 @@ export {
   type WriteOutcome,
 } from '../../limiter/stores/store'
 export { isRecent, type View, verdictsNow } from '../../limiter/view'
+export { cachedDenial, knownDenial, peek } from '../../limiter/without-charge'
 
 /** Write units of an item with this state, by the rules of DynamoDB. */
 export function writeUnitsOfState(state: Readonly<Record<string, Fields>>): number {

@@ -51,7 +51,6 @@ const ANY_ID = { mark: 'r0', value: 0 }
 export class StrictItems implements KnownItems {
   /** As the limiter has it by default. */
   readonly options = { denialTtlMs: 5000, onEvent: () => {} }
-  readonly subjects = { recordConflict: () => {} }
   readonly fleet = new FleetClock()
   clock: EpochMs = 0
   private readonly held = new Map<string, Held>()

@@ -1,5 +1,5 @@
 import type { Verdicts } from './algorithms/algorithm'
-import type { KnownItems } from './plan'
+import { type KnownItems, type Plan, READ } from './plan'
 import type { Charge } from './request'
 import { allStepsAllow, deniedByRunning, statesOf, stepAll, verdictsOf } from './steps'
 import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './view'
@@ -32,4 +32,13 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
   const verdicts = verdictsOf(steps, states, policies, now)
   rememberDenial(view, policies, charge, verdicts, now)
   return verdicts
+}
+
+/** The verdicts of a request by the item as it is stored, without a charge. */
+export function* peek(items: KnownItems, charge: Charge): Plan<Verdicts> {
+  yield READ
+  const { key, policies } = charge
+  const view = items.view(key)!
+  const states = statesOf(view, policies)
+  return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
 }
