@@ -35,10 +35,9 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
 }
 
 /** The verdicts of a request by the item as it is stored, without a charge. */
-export function* peek(items: KnownItems, charge: Charge): Plan<Verdicts> {
-  yield READ
-  const { key, policies } = charge
-  const view = items.view(key)!
-  const states = statesOf(view, policies)
-  return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
+export function* peek(items: KnownItems, { policies, ...units }: Charge): Plan<Verdicts> {
+  const now = items.now()
+  const { item } = yield READ
+  const states = statesOf({ item }, policies)
+  return verdictsOf(stepAll(states, policies, units, now), states, policies, now)
 }

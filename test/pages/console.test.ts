@@ -97,7 +97,7 @@ describeInBrowser('the console in a browser', () => {
     )
     const inside = await page.locator('#inside').textContent()
     expect(inside).toContain('units used in window number')
-    expect(inside).toContain('this very write was not applied before')
+    expect(inside).toContain('this write was not applied before')
     expect(inside).toMatch(/add 1 to \w+ \(per-minute: units in window \d+\)/)
   })
 
