@@ -22,7 +22,7 @@ const DIFFERENT: Readonly<Record<string, string>> = {
     'it answers `OPTIONS` of HTTP APIs by itself',
   'a preflight that no browser sends, over and over': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` from an address that is blocked': 'it answers `OPTIONS` of HTTP APIs by itself',
-  'a path that can be read in more ways than can be looked at': 'it decodes the paths of REST APIs',
+  'a path with more readings than are considered': 'it decodes the paths of REST APIs',
   'a path of thousands of dots and slashes': 'it decodes the paths of REST APIs',
   'a slash inside a parameter: `/files/a%2Fb/export`': 'it decodes a path before it chooses the route',
 }
