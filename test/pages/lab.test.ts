@@ -139,6 +139,7 @@ describeInBrowser('the page of the lab', () => {
     await page.getByRole('button', { name: 'Play' }).waitFor()
     expect(await clock.textContent()).not.toBe('6 min of 6 min')
     // what was drawn strip by strip, and what nobody saw meanwhile, is what is drawn at once
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
     const paused = await page.evaluate(PICTURES)
     await page.emulateMedia({ colorScheme: 'dark' })
     for (let now: unknown = paused; now === paused; now = await page.evaluate(PICTURES)) await setTimeout(10)
