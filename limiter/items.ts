@@ -58,17 +58,14 @@ export class SubjectItems implements KnownItems {
     return this.calls.deadline()
   }
 
-  /** Names a write, so that it counts once however often it is sent. */
   nextId(): WriteId {
     return this.calls.nextId()
   }
 
-  /** What was last seen of a subject. */
   view(key: string): View | undefined {
     return this.subjects.view(key)
   }
 
-  /** What was last seen of a subject, if that is recent enough to go by. */
   recentView(key: string): View | undefined {
     const view = this.view(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : undefined
@@ -107,14 +104,13 @@ export class SubjectItems implements KnownItems {
     return this.read(key, deadline).then(({ item }) => ({ kind: 'read', item, afterDoubt: false }))
   }
 
-  async read(key: string, deadline: Deadline): Promise<View> {
+  private async read(key: string, deadline: Deadline): Promise<View> {
     const seenAt = this.now()
     const item = await this.calls.read(key, deadline)
     this.subjects.learn(key, item, seenAt)
     return this.subjects.view(key)!
   }
 
-  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. */
   fit(
     parts: readonly PolicyWrite[],
     policies: readonly CompiledPolicy[],

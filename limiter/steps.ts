@@ -2,7 +2,7 @@ import { isCharged, type Step, type Verdict, type Verdicts } from './algorithms/
 import { apply, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { NO_UNITS, type Units, unitsOf } from './request'
+import { type Charge, type ChargeTime, NO_UNITS, type Units, unitsOf } from './request'
 import type { PolicyWrite, WriteOutcome } from './stores/store'
 import type { View } from './view'
 
@@ -15,11 +15,19 @@ export function charged(verdict: Verdict, chargedAt: EpochMs): Verdict {
   return { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, overage, exceeded, lockedOut, chargedAt }
 }
 
-/** When an allowed request was charged; `undefined` where it was not. */
-export function chargedOf(verdicts: Verdicts): { readonly at: EpochMs; readonly delayMs: number } | undefined {
+/**
+ * What a request was charged, and when; `undefined` where it was not: it failed, was denied, only looked, or passed
+ * uncharged.
+ */
+export function chargedIn<C extends Charge>(
+  charge: C,
+  verdicts: Verdicts,
+): { readonly charge: C; readonly charged: ChargeTime } | undefined {
   const times = verdicts.flatMap(({ chargedAt }) => (chargedAt === undefined ? [] : [chargedAt]))
   if (times.length === 0) return undefined
-  return { at: Math.min(...times), delayMs: Math.max(...verdicts.map(({ delayMs = 0 }) => delayMs)) }
+  const policies = charge.policies.filter((_, i) => isCharged(verdicts[i]!))
+  const delayMs = Math.max(...verdicts.map(({ delayMs = 0 }) => delayMs))
+  return { charge: { ...charge, policies }, charged: { at: Math.min(...times), delayMs } }
 }
 
 /** Each policy's fields at one moment; `undefined` where nothing is known. */

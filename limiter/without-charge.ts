@@ -19,10 +19,10 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
   const known = knownDenial(items, charge)
   if (known) return verdictsNow(known)
   const { key, policies } = charge
+  const view = items.recentView(key)
+  if (!view) return undefined
   const now = items.now()
-  const view = items.view(key)
-  if (!view || !isRecent(view, now, items.options.denialTtlMs) || items.fleet.mayAdmit(view, policies, [charge], now))
-    return undefined
+  if (items.fleet.mayAdmit(view, policies, [charge], now)) return undefined
   const states = statesOf(view, policies)
   const steps = stepAll(states, policies, charge, now)
   // the denial itself has to be recorded

@@ -3,7 +3,7 @@
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { fieldsBytes, writeUnitsOf } from '../../limiter/algorithms/stored-size'
 
-export { type Exceeded, type Hold, isCharged, type Verdicts } from '../../limiter/algorithms/algorithm'
+export type { Exceeded, Hold, Verdicts } from '../../limiter/algorithms/algorithm'
 export {
   type Assignment,
   apply,
@@ -18,7 +18,7 @@ export { type Answer, type Call, expiryFor, type KnownItems, type Plan } from '.
 export { RateLimiter } from '../../limiter/rate-limiter'
 export { takesNone, toUnits, unitsOf } from '../../limiter/request'
 export { Reservation } from '../../limiter/reservations/reservation'
-export { chargedOf, FleetClock } from '../../limiter/steps'
+export { chargedIn, FleetClock } from '../../limiter/steps'
 export { MemoryStore } from '../../limiter/stores/memory-store'
 export {
   type CallOptions,

@@ -1,6 +1,6 @@
-import { isCharged, type Verdicts } from '../algorithms/algorithm'
+import type { Verdicts } from '../algorithms/algorithm'
 import { type Charge, type ChargeTime, type Subject, takesNone } from '../request'
-import { allAllow, chargedOf } from '../steps'
+import { allAllow, chargedIn } from '../steps'
 import type { SubjectVerdicts } from '../view'
 
 /** Counts a subject's units under some of its policies; a policy's `consistency` chooses one. */
@@ -71,12 +71,8 @@ export async function giveBack(
   results: readonly PromiseSettledResult<SubjectVerdicts>[],
 ): Promise<void> {
   const refunds = results.map(async (result, i) => {
-    const part = parts[i]!
-    const verdicts = verdictsIn(result)
-    const charged = chargedOf(verdicts)
-    if (!charged) return // it failed, was denied, only looked, or passed uncharged
-    const policies = part.policies.filter((_, j) => isCharged(verdicts[j]!))
-    await part.strategy.giveBack({ ...part, policies }, charged)
+    const found = chargedIn(parts[i]!, verdictsIn(result))
+    if (found) await found.charge.strategy.giveBack(found.charge, found.charged)
   })
   await Promise.allSettled(refunds)
 }

@@ -22,37 +22,36 @@ export const unusedBy =
   (entry: ReservedUnits): number =>
     entry.wasCharged ? Math.max(0, entry.units - (actual(entry) ?? entry.units)) : 0
 
+/** Makes writes that correct the units of each entry in an item, where there are any. */
+const correcting =
+  (
+    writeOf: (
+      fields: Fields,
+      policy: CompiledPolicy,
+      units: number,
+      chargedAt: EpochMs,
+      now: EpochMs,
+    ) => ConditionalWrite | undefined,
+  ) =>
+  (
+    item: Item,
+    entries: readonly ReservedUnits[],
+    units: readonly number[],
+    chargedAt: EpochMs,
+    now: EpochMs,
+  ): PolicyWrite[] =>
+    entries.flatMap(({ policy }, i): PolicyWrite[] => {
+      const write = units[i]! > 0 ? writeOf(fieldsOf(item, policy)!, policy, units[i]!, chargedAt, now) : undefined
+      return write ? [{ prefix: policy.prefix, write }] : []
+    })
+
 /** The writes that charge these units of each policy, past its limit too. */
-export const debtWrites = (
-  item: Item,
-  entries: readonly ReservedUnits[],
-  units: readonly number[],
-  chargedAt: EpochMs,
-  now: EpochMs,
-): PolicyWrite[] =>
-  writesOf(entries, units, (policy, owed) => debt(fieldsOf(item, policy)!, policy, owed, chargedAt, now))
+export const debtWrites = correcting(debt)
 
 /** The writes that give these units of each policy back. */
-const backWrites = (
-  item: Item,
-  entries: readonly ReservedUnits[],
-  units: readonly number[],
-  chargedAt: EpochMs,
-  now: EpochMs,
-): PolicyWrite[] =>
-  writesOf(entries, units, (policy, unused) =>
-    policy.counter.refund(fieldsOf(item, policy)!, unused, chargedAt, now, undefined, true),
-  )
-
-const writesOf = (
-  entries: readonly ReservedUnits[],
-  units: readonly number[],
-  writeOf: (policy: CompiledPolicy, units: number) => ConditionalWrite | undefined,
-): PolicyWrite[] =>
-  entries.flatMap(({ policy }, i): PolicyWrite[] => {
-    const write = units[i]! > 0 ? writeOf(policy, units[i]!) : undefined
-    return write ? [{ prefix: policy.prefix, write }] : []
-  })
+const backWrites = correcting((fields, { counter }, unused, chargedAt, now) =>
+  counter.refund(fields, unused, chargedAt, now, undefined, true),
+)
 
 /** Units are charged when the request was admitted, while that counts, and else now; they open no anchored window. */
 function debt(fields: Fields, policy: CompiledPolicy, units: number, chargedAt: EpochMs, now: EpochMs) {

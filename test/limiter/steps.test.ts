@@ -3,7 +3,7 @@ import { isCharged } from '../../limiter/algorithms/algorithm'
 import { set, when } from '../../limiter/algorithms/conditional-write'
 import {
   allAllow,
-  chargedOf,
+  chargedIn,
   chargeWrites,
   statesAfter,
   statesOf,
@@ -46,9 +46,20 @@ describe('the charge of an allowed request', () => {
 
   it('is dated by the earliest charge, and delayed by the longest delay', () => {
     const verdicts = [verdict({ chargedAt: 30, delayMs: 5 }), verdict({ chargedAt: 20 }), verdict({ delayMs: 9 })]
-    expect(chargedOf(verdicts)).toEqual({ at: 20, delayMs: 9 })
-    expect(chargedOf([verdict({ chargedAt: 0 })])).toEqual({ at: 0, delayMs: 0 })
-    expect(chargedOf([verdict({ delayMs: 9 })])).toBeUndefined()
+    const charged = (given: Verdict[]) => chargedIn({ key: 'k', policies: [], cost: 1 }, given)?.charged
+    expect(charged(verdicts)).toEqual({ at: 20, delayMs: 9 })
+    expect(charged([verdict({ chargedAt: 0 })])).toEqual({ at: 0, delayMs: 0 })
+    expect(charged([verdict({ delayMs: 9 })])).toBeUndefined()
+  })
+
+  it('is of the policies that it was charged to', () => {
+    const policies = compiled({ name: 'a', limit: 1, window: '1m' }, { name: 'b', limit: 1, window: '1m' })
+    const verdicts = [verdict({ chargedAt: 30, exceeded: 'observe' }), verdict({ chargedAt: 30 })]
+    expect(chargedIn({ key: 'k', policies, cost: 1 }, verdicts)?.charge).toEqual({
+      key: 'k',
+      policies: [policies[1]],
+      cost: 1,
+    })
   })
 })
 

@@ -1,10 +1,9 @@
 import type { Charge } from '../../facade/decisions'
 import {
   cachedDenial,
-  chargedOf,
+  chargedIn,
   decide,
   fieldsOf,
-  isCharged,
   knownDenial,
   peek,
   refund,
@@ -64,10 +63,8 @@ export class StrictLimiter {
 
   /** Gives back what a request took of one subject that another subject denies. */
   private giveBack(part: Charge, verdicts: Verdicts): void {
-    const charged = chargedOf(verdicts)
-    if (!charged) return // it was denied, only looked, or passed uncharged
-    const policies = part.policies.filter((_, i) => isCharged(verdicts[i]!))
-    this.items.run(part.key, refund(this.items, { ...part, policies }, charged))
+    const found = chargedIn(part, verdicts)
+    if (found) this.items.run(part.key, refund(this.items, found.charge, found.charged))
   }
 
   /** Gives slots back, in a write that needs no look before it. */
