@@ -1,6 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
+import { lost, won } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -10,6 +11,7 @@ import {
   charged,
   chargeWrites,
   deniedByRunning,
+  freedPerSecond,
   type States,
   statesOf,
   stepAll,
@@ -28,10 +30,10 @@ interface Pending extends Units {
 }
 
 /**
- * A refused write costs as much as five reads, so an instance that lost this many in a row reads before the next one,
- * as happens when one client's requests are spread over many instances.
+ * A refused write costs as much as five reads, so from this level of contention on an instance reads before the next
+ * one, as happens when one client's requests are spread over many instances.
  */
-const CONFLICTS_BEFORE_READ = 2
+const READ_FROM = 2
 
 /**
  * Decides requests of one subject by one conditional write, and again while others change what it was based on.
@@ -41,9 +43,11 @@ const CONFLICTS_BEFORE_READ = 2
  */
 export function* decide(items: KnownItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
   let begunAt = items.now()
-  const all = requests.map(({ cost, costs, holds }): Pending => ({ cost, costs, holds, verdicts: undefined }))
+  const all = requests.map(
+    ({ cost, costs, holds, isPaced }): Pending => ({ cost, costs, holds, isPaced, verdicts: undefined }),
+  )
   let pending: readonly Pending[] = all
-  let wasRefused = false
+  let expectedRoom = false
 
   for (let round = 0; ; round++) {
     const now = items.now()
@@ -52,19 +56,18 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
     const next = planFor(known, policies, pending, now, round === 0)
 
     if (next.kind === 'read') {
+      expectedRoom ||= next.expectsRoom
       yield READ
       continue
     }
     if (next.kind === 'deny') {
       if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
-      if (wasRefused) items.view(key)!.consecutiveConflicts++ // and left no room
-      answer(
-        pending,
-        next.denials.map(({ verdicts }) => verdicts),
-      )
-      const { records, verdicts } = next.denials[0]!
-      if (next.denials.length === 1 && records.length === 0)
-        rememberDenial(known.view!, policies, pending[0]!, verdicts, now)
+      const view = items.view(key) ?? known.view!
+      const answers = next.denials.map(({ verdicts }) => verdicts)
+      if (expectedRoom) view.contention = lost(view.contention, freedPerSecond(policies, answers[0]!, pending[0]!))
+      if (answers.length === 1 && next.denials[0]!.records.length === 0)
+        answers[0] = rememberDenial(view, { ...pending[0]!, policies }, answers[0]!, now, items.options.denialTtlMs)
+      answer(pending, answers)
     } else if (next.kind === 'answer') {
       answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))
     } else {
@@ -72,14 +75,15 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const outcome = (yield writing(write)) as Tried<WriteOutcome>
       const view = items.view(key)!
       if (outcome.kind === 'refused') {
-        wasRefused = view.shared = true
+        expectedRoom = view.shared = true
         items.options.onEvent({ kind: 'conflict' })
         continue
       }
       const asKnown =
         outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
       if (known.view && round === 0) view.shared = !asKnown
-      view.consecutiveConflicts = 0
+      if (view.contention) view.contention = won(view.contention)
+      expectedRoom = false
       answer(next.admitted, answersAfter(next, outcome, asKnown, policies, now))
       const purging = purge(items, policies, view.item, now, asKnown)
       if (purging) yield* purging
@@ -130,7 +134,7 @@ function knowledgeOf(
       view !== undefined && ((isFresh && view.seenAt <= items.now()) || isRecent(view, now, items.options.denialTtlMs)),
     isFresh,
     isYoung: view !== undefined && isRecent(view, now),
-    readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
+    readFirst: view?.contention !== undefined && view.contention.level >= READ_FROM && view.seenAt < begunAt,
     mayAdmit: (seen, costs) => fleet.mayAdmit(seen, policies, costs, now),
   }
 }
@@ -152,13 +156,13 @@ interface Knowledge {
 
 /**
  * What to do next for requests of one subject:
- * - `read`: what is known is not recent enough to answer by.
+ * - `read`: what is known is not recent enough to answer by; or it has room that others may have taken.
  * - `deny`: all of them are denied, in their order; `records` is written first where a policy counts denials.
  * - `answer`: the admitted ones pass uncharged, by what is known.
  * - `write`: one write that charges the admitted ones together.
  */
 type Next =
-  | { readonly kind: 'read' }
+  | { readonly kind: 'read'; readonly expectsRoom: boolean }
   | { readonly kind: 'deny'; readonly denials: readonly Denial[] }
   | { readonly kind: 'answer'; readonly admitted: readonly Pending[]; readonly item: Item }
   | {
@@ -169,7 +173,7 @@ type Next =
       readonly verdicts: Verdicts
     }
 
-const READ_FIRST: Next = { kind: 'read' }
+const READ_FIRST: Next = { kind: 'read', expectsRoom: false }
 
 interface Denial {
   readonly verdicts: Verdicts
@@ -209,7 +213,7 @@ function planFor(
     parts = chargeWrites(steps, policies, total, now, guessFrom)
   }
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
-  if (knowledge.readFirst) return READ_FIRST
+  if (knowledge.readFirst) return { kind: 'read', expectsRoom: true }
   return { kind: 'write', admitted, parts, verdicts: steps.map(({ verdict }) => charged(verdict, now)) }
 }
 

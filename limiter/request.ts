@@ -15,6 +15,8 @@ export interface Units {
   readonly costs?: Readonly<Record<string, number>> | undefined
   /** What the request holds while it runs, of each policy that counts running requests. */
   readonly holds?: readonly Hold[] | undefined
+  /** Who asks paces itself, and is never held back: a request that waits for its turn, a lease. */
+  readonly isPaced?: boolean | undefined
 }
 
 /** A subject under some of its policies. */

@@ -30,6 +30,9 @@ export interface SubjectRecord {
   outage?: OutageCount | undefined
 }
 
+/** A subject that was not seen for so long competes for nothing, in milliseconds. */
+const IDLE_MS = 120_000
+
 /** The oldest records that are looked at for each new one: those that are needed are kept, and others go. */
 const MAX_KEPT = 16
 
@@ -83,8 +86,9 @@ export class Subjects {
   /** Takes in what came back from the store. */
   learn(key: string, item: Item, seenAt: EpochMs): void {
     const record = this.of(key)
-    const { shared = false, consecutiveConflicts = 0 } = record.view ?? {}
-    record.view = { item, seenAt, shared, consecutiveConflicts }
+    const { shared = false, contention, seenAt: before = seenAt } = record.view ?? {}
+    const isIdle = Math.abs(seenAt - before) > IDLE_MS
+    record.view = { item, seenAt, shared, contention: isIdle ? undefined : contention }
   }
 
   /** Forgets a subject that is reset, except waiting requests. Resolves once no call of it is under way. */

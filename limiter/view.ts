@@ -2,6 +2,7 @@ import type { Verdict, Verdicts } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import { type Contention, waitMs } from './consistency/contention'
 import { type Units, unitsOf } from './request'
 import type { Item } from './stores/store'
 
@@ -11,8 +12,8 @@ export interface View {
   readonly seenAt: EpochMs
   /** Whether another instance wrote to it between the last two times that it was seen. */
   shared: boolean
-  /** How often in a row our write was refused because others had taken what had become free. */
-  consecutiveConflicts: number
+  /** How hard others compete for what becomes free; absent where nobody was found to. */
+  contention?: Contention | undefined
   /** The last request that was denied by this view alone. */
   denial?: KnownDenial
 }
@@ -46,12 +47,22 @@ interface Said {
   spanMs: number
 }
 
+/** What a request takes, and of which policies. */
+type Asked = Units & { readonly policies: readonly CompiledPolicy[] }
+
 /** What the policies of one subject said. */
 export interface SubjectVerdicts {
   readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
   /** How long ago they said it, in milliseconds: times have counted down since. @default 0 */
   readonly elapsedMs?: number
+}
+
+/** From when until when an instance is held back, and what denied the request at first. */
+interface HeldBack {
+  readonly from: EpochMs
+  readonly until: EpochMs
+  readonly verdicts: Verdicts
 }
 
 /**
@@ -65,6 +76,7 @@ export interface SubjectVerdicts {
  * None is remembered that has to be written down, or that ends when a running request does.
  */
 export class KnownDenial {
+  heldBack?: HeldBack | undefined
   private readonly said: readonly Said[]
 
   /** @param verdicts what the policies say at a moment, by these states. */
@@ -85,10 +97,33 @@ export class KnownDenial {
   }
 
   /** Whether another request takes the same. */
-  isOf(charge: Units & { readonly policies: readonly CompiledPolicy[] }): boolean {
+  isOf(charge: Asked): boolean {
     if (charge.policies !== this.policies || charge.holds) return false
     for (const { policy, units } of this.said) if (unitsOf(charge, policy) !== units) return false
     return true
+  }
+
+  /**
+   * The denial of a request that takes as much or more, while the instance is held back, whether or not there is room
+   * by what it knows.
+   */
+  heldBackNow(charge: Asked, now: EpochMs): Verdicts | undefined {
+    const { heldBack } = this
+    if (!heldBack || now < heldBack.from || now >= heldBack.until) return undefined
+    if (charge.policies !== this.policies || charge.holds) return undefined
+    const all = this.said.map(({ policy, units }) => ({ units, now: unitsOf(charge, policy) }))
+    if (all.some(({ units, now }) => now < units)) return undefined
+    return this.said.map(({ policy, fields, units }, i): Verdict => {
+      const stands = policy.counter.step(fields, 0, now).verdict
+      if (heldBack.verdicts[i]!.allowed) return stands
+      const { verdict } = policy.counter.step(fields, all[i]!.now, now)
+      return {
+        ...(verdict.allowed ? stands : verdict),
+        allowed: false,
+        remaining: Math.min(stands.remaining, units - 1),
+        retryAfterMs: Math.max(verdict.allowed ? 0 : verdict.retryAfterMs, heldBack.until - now),
+      }
+    })
   }
 
   /** Whether the request is denied at a later moment, too. */
@@ -170,15 +205,30 @@ function countedDown(verdict: Verdict, elapsedMs: number): Verdict {
 /** What is left of a time after so many milliseconds; 0 stays 0. */
 export const leftOf = (ms: number, elapsedMs: number): number => (ms === 0 ? 0 : ms - elapsedMs)
 
-/** Remembers a denial that need not be written down. One that ends when a running request does is asked for anew. */
-export function rememberDenial(
-  view: View,
-  policies: readonly CompiledPolicy[],
-  units: Units,
-  verdicts: Verdicts,
-  now: EpochMs,
-): void {
-  if (units.holds || policies.some(({ counter }) => counter.isEndedByOthers)) return
+/**
+ * Remembers a denial that need not be written down. One that ends when a running request does is asked for anew.
+ *
+ * @param ttlMs how long the view is trusted: nobody is held back for longer.
+ * @returns what to answer.
+ */
+export function rememberDenial(view: View, asked: Asked, verdicts: Verdicts, now: EpochMs, ttlMs: number): Verdicts {
+  const { policies } = asked
+  if (asked.holds || policies.some(({ counter }) => counter.isEndedByOthers)) return verdicts
   const states = policies.map((policy) => fieldsOf(view.item, policy))
-  view.denial = new KnownDenial(policies, states, units, verdicts, now)
+  const denial = new KnownDenial(policies, states, asked, verdicts, now)
+  view.denial = denial
+  if (asked.isPaced) return verdicts
+  denial.heldBack = heldBackAfter(view, verdicts, now, ttlMs)
+  return denial.heldBackNow(asked, now) ?? verdicts
+}
+
+const retryAfterMs = (verdicts: Verdicts): number =>
+  Math.max(...verdicts.map((verdict) => (verdict.allowed ? 0 : verdict.retryAfterMs)))
+
+function heldBackAfter({ contention, seenAt }: View, verdicts: Verdicts, now: EpochMs, ttlMs: number) {
+  const deniedMs = retryAfterMs(verdicts)
+  const ms = contention ? waitMs(contention, deniedMs) : 0
+  if (ms === 0 || deniedMs === Infinity) return undefined
+  const over = now + deniedMs
+  return { from: now, until: Math.ceil(Math.min(over + ms, Math.max(over, seenAt + ttlMs))), verdicts }
 }

@@ -7,9 +7,12 @@ import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './v
 /** The denial of a request like one that was denied before, by what has been known since. */
 export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts | undefined {
   const view = items.view(charge.key)
-  if (!view?.denial?.isOf(charge)) return undefined
+  if (!view?.denial) return undefined
   const now = items.now()
   if (!isRecent(view, now, items.options.denialTtlMs)) return undefined
+  const heldBack = charge.isPaced ? undefined : view.denial.heldBackNow(charge, now)
+  if (heldBack) return { policies: charge.policies, verdicts: heldBack }
+  if (!view.denial.isOf(charge)) return undefined
   const aheadMs = items.fleet.leadOver(view, charge.policies, now)
   return aheadMs === 0 || view.denial.deniesAt(now + aheadMs) ? view.denial.saysNow(now) : undefined
 }
@@ -30,8 +33,7 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
   if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
   if (allStepsAllow(steps)) return undefined
   const verdicts = verdictsOf(steps, states, policies, now)
-  rememberDenial(view, policies, charge, verdicts, now)
-  return verdicts
+  return rememberDenial(view, charge, verdicts, now, items.options.denialTtlMs)
 }
 
 /** The verdicts of a request by the item as it is stored, without a charge. */

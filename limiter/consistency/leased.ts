@@ -38,7 +38,7 @@ export class Leased implements Strategy {
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
     if (short <= 0) return undefined
-    return this.loop.cachedDenial({ ...charge, cost: short }) ?? this.paused(charge)
+    return this.loop.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
   }
 
   async take(charge: Charge): Promise<Verdicts> {
@@ -216,7 +216,7 @@ export class Leased implements Strategy {
     throwIfThrottled(state, now)
     const before = this.loop.items.view(key)
     try {
-      const verdicts = await this.writes.take({ key, policies, cost: units }, deadline)
+      const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
       if (before) {
         const [expected, found] = [before, this.loop.items.view(key)].map((view) => remainingOf(view, policies, now))
         const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)

@@ -51,9 +51,9 @@ export class Strategies {
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
-  partsOf({ key, policies, cost, costs, holds }: Charge): Part[] {
+  partsOf({ key, policies, cost, costs, holds, isPaced }: Charge): Part[] {
     const parts = this.listsOf(policies).map(
-      ({ strategy, policies }): Part => ({ strategy, policies, key, cost, costs, holds }),
+      ({ strategy, policies }): Part => ({ strategy, policies, key, cost, costs, holds, isPaced }),
     )
     // units that are leased, or given back to memory, are as many of each policy
     return costs ? parts.flatMap((part) => (part.strategy === this.strict ? [part] : evenly(part))) : parts

@@ -26,6 +26,5 @@ export function viewOf(policies: readonly CompiledPolicy[], units: readonly numb
     item: { policies: Object.fromEntries(fields), expiresAtSeconds: 0, marks: {} },
     seenAt,
     shared: false,
-    consecutiveConflicts: 0,
   }
 }

@@ -22,15 +22,18 @@ describe('what was seen of a subject', () => {
   it('is not shared before another writer was seen', () => {
     const known = subjects()
     known.learn('a', NO_ITEM, 1)
-    expect(known.view('a')).toMatchObject({ shared: false, consecutiveConflicts: 0 })
+    expect(known.view('a')).toMatchObject({ shared: false, contention: undefined })
   })
 
-  it('keeps how often in a row our write was refused', () => {
+  it('keeps how hard others compete for it, for two minutes', () => {
     const known = subjects()
+    const contention = { level: 2, relief: 15 }
     known.learn('a', NO_ITEM, 1)
-    known.view('a')!.consecutiveConflicts = 2
-    known.learn('a', NO_ITEM, 2)
-    expect(known.view('a')).toMatchObject({ seenAt: 2, consecutiveConflicts: 2 })
+    known.view('a')!.contention = contention
+    known.learn('a', NO_ITEM, 120_001)
+    expect(known.view('a')).toMatchObject({ seenAt: 120_001, contention })
+    known.learn('a', NO_ITEM, 240_002)
+    expect(known.view('a')).toMatchObject({ contention: undefined })
   })
 
   it('is forgotten on demand', async () => {

@@ -94,7 +94,7 @@ describe('a request', () => {
     one.plan.push({ before: () => one.other.take(50) })
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 49 }]])
     expect(one.calls()).toEqual([3, 0])
-    expect(one.loop.items.view('k')).toMatchObject({ shared: true, consecutiveConflicts: 0 })
+    expect(one.loop.items.view('k')).toMatchObject({ shared: true, contention: undefined })
   })
 
   it('to a subject that other instances keep busy is made from an extrapolated state, and after a conflict from the state found', async () => {
@@ -223,14 +223,14 @@ describe('after consecutive conflicts, a request', () => {
     expect(one.calls()).toEqual([1, 0])
   })
 
-  it('that is written in the end resets the count of conflicts', async () => {
+  it('that is written in the end leaves no contention', async () => {
     const one = world(pace)
     await one.decide(1)
     for (let i = 0; i < 3; i++) {
       one.now += 10_000
       one.plan.push({ before: () => one.other.take(50) })
       await one.decide(1)
-      expect(one.loop.items.view('k')!.consecutiveConflicts).toBe(0)
+      expect(one.loop.items.view('k')!.contention).toBeUndefined()
     }
   })
 })

@@ -27,7 +27,6 @@ class Held implements View, Item {
   expiresAtSeconds = 0
   seenAt: EpochMs = -Infinity
   shared = false
-  consecutiveConflicts = 0
   denial: View['denial'] = undefined
   /** What the writes to it are billed, in units each. */
   writeUnits = 0

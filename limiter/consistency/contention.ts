@@ -1,0 +1,48 @@
+/** How hard others compete for what becomes free of a subject, as this instance finds it when it asks for units. */
+export interface Contention {
+  /** How often others had taken what had become free, less `relief` for each success. */
+  readonly level: number
+  /** By how much a success lowers the level: the slower units become free, the more. */
+  readonly relief: number
+}
+
+/**
+ * The level from which an instance is held back: the higher, the slower units become free and the more often it asks,
+ * since a few instances that compete for one unit a second have no need to wait.
+ */
+const heldBackFrom = (relief: number, deniedMs: number): number =>
+  Math.min(36, Math.max(3, relief / 8 / Math.max(1, deniedMs / 1000)))
+/** Refusals a second that all instances together settle at, as long as there are not too many of them to wait so long. */
+const REFUSALS_PER_SECOND = 300
+/** How long an instance is held back at first, at least and in parts of the denial, and by how much longer each time. */
+const FIRST_WAIT_MS = 20
+const FIRST_SHARE = 1 / 50
+const GROWTH = 1.35
+const MAX_WAIT_MS = 5000
+/** By so much of its wait an instance asks earlier than another. */
+const SPREAD = 0.2
+
+/**
+ * After others had taken what became free: the level rises.
+ *
+ * Of the asks of all instances a share p = f / (f + `REFUSALS_PER_SECOND`) finds one of the f requests a second that
+ * have become free. The level stays where p of successes lower it by as much as the others raise it.
+ *
+ * @param freedPerSecond f.
+ */
+export const lost = (contention: Contention | undefined, freedPerSecond: number): Contention => ({
+  level: (contention?.level ?? 0) + 1,
+  relief: REFUSALS_PER_SECOND / freedPerSecond,
+})
+
+/** After a success. */
+export const won = ({ level, relief }: Contention): Contention | undefined =>
+  level > relief ? { level: level - relief, relief } : undefined
+
+/** How long an instance is held back once a denial is over, in milliseconds; 0 where it may ask at once. */
+export function waitMs({ level, relief }: Contention, deniedMs: number): number {
+  const from = heldBackFrom(relief, deniedMs)
+  if (level < from) return 0
+  const first = Math.max(FIRST_WAIT_MS, deniedMs * FIRST_SHARE)
+  return Math.min(MAX_WAIT_MS, first * GROWTH ** (level - from)) * (1 - SPREAD * Math.random())
+}
