@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { simulateOneCaller } from '../../bench/scale/one-caller'
-import { MemoryStore, type PolicyInput } from '../../limiter'
+import { type Decision, MemoryStore, type PolicyInput } from '../../limiter'
 import { compile } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
@@ -175,7 +175,7 @@ it('a caller that sends one request at a time and obeys Retry-After passes when 
         try {
           let mustPass = false
           for (const { early, told, pauseMs } of steps) {
-            const decision = await fleet[mustPass ? told : early]!.take('caller')
+            const decision: Decision = await fleet[mustPass ? told : early]!.take('caller')
             if (mustPass) expect({ policy, decision }).toMatchObject({ decision: { allowed: true } })
             mustPass = !decision.allowed
             if (mustPass) denials++
