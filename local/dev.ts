@@ -101,8 +101,8 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
         ...(page?.isWatched && io.env.SLUICE_LOG_LEVEL === undefined && { SLUICE_LOG_LEVEL: 'info' }),
       },
       log: (printed) => {
-        const told = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
-        const shown = page ? withoutPagesOwn(told, page, io.env) : told
+        const lines = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
+        const shown = page ? withoutPagesOwn(lines, page, io.env) : lines
         if (shown !== '') log(shown)
       },
     })
@@ -214,7 +214,7 @@ const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
 
 /** The whole environment of the authorizer, as in Lambda. */
 function lambdaEnvironment(endpoint: string, env: DevIo['env']): Record<string, string> {
-  const told = Object.entries(env).filter(([name, value]) => TELEMETRY.test(name) && value !== undefined)
+  const telemetry = Object.entries(env).filter(([name, value]) => TELEMETRY.test(name) && value !== undefined)
   return {
     ...awsEnvironment(env),
     // The SDK's warning about Node versions, once for each thread; in Lambda the stack chooses the runtime.
@@ -223,7 +223,7 @@ function lambdaEnvironment(endpoint: string, env: DevIo['env']): Record<string, 
     SLUICE_CONFIG_TABLE: TABLES.config,
     SLUICE_DYNAMODB_ENDPOINT: endpoint,
     SLUICE_LOG_LEVEL: 'warn',
-    ...(Object.fromEntries(told) as Record<string, string>),
+    ...(Object.fromEntries(telemetry) as Record<string, string>),
     ...(env.SLUICE_DEADLINE_MS && { SLUICE_DEADLINE_MS: env.SLUICE_DEADLINE_MS }),
   }
 }

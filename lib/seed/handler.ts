@@ -157,8 +157,8 @@ async function label(
   const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
-    const asked = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
-    return { report: { [id]: await giveLabel(documents, TableName, asked, trail) } }
+    const request = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
+    return { report: { [id]: await giveLabel(documents, TableName, request, trail) } }
   }
   const taken = await unlessTableIsGone(() => takeLabel(documents, TableName, known, owner, trail))
   return { report: { [known]: taken ?? 'gone with its table' } }

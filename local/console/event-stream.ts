@@ -15,12 +15,12 @@ const HEARTBEAT_MS = 15_000
  */
 export class EventStreams {
   readonly #streams = new Map<ServerResponse, { isFull: boolean }>()
-  readonly #whole: () => object
+  readonly #snapshot: () => object
   #heartbeat: NodeJS.Timeout | undefined
 
   /** @param whole what a page is told first, as the event `hello`. */
-  constructor(whole: () => object) {
-    this.#whole = whole
+  constructor(snapshot: () => object) {
+    this.#snapshot = snapshot
   }
 
   get size(): number {
@@ -46,12 +46,12 @@ export class EventStreams {
       const stream = this.#streams.get(response)
       if (!stream?.isFull) return
       stream.isFull = false
-      this.#write(response, 'hello', this.#whole())
+      this.#write(response, 'hello', this.#snapshot())
     })
     this.#heartbeat ??= setInterval(() => {
       for (const [open, { isFull }] of this.#streams) if (!isFull) open.write(':\n\n')
     }, HEARTBEAT_MS).unref()
-    this.#write(response, 'hello', this.#whole())
+    this.#write(response, 'hello', this.#snapshot())
     return true
   }
 

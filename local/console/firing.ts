@@ -97,7 +97,7 @@ export class Firing {
       this.#underWay--
       done()
     }
-    const asked = request(
+    const outgoing = request(
       {
         host: '127.0.0.1',
         port: port(),
@@ -125,8 +125,8 @@ export class Firing {
         )
       },
     )
-    asked.once('error', over)
-    asked.end()
+    outgoing.once('error', over)
+    outgoing.end()
   }
 }
 

@@ -52,8 +52,8 @@ function fieldText(field: string, { compiled }: Counted): string {
   if (isSlot(field)) {
     if (algorithm === 'concurrency') return 'one running request, and until when it holds its slot'
     const window = slotIndex(field)
-    const said = isOverSlot(field) ? 'units past the quota' : 'units used'
-    return `${said} in window number ${window}, which in base 36 is the end of the name. A new window has a new name, so nothing is ever reset`
+    const units = isOverSlot(field) ? 'units past the quota' : 'units used'
+    return `${units} in window number ${window}, which in base 36 is the end of the name. A new window has a new name, so nothing is ever reset`
   }
   return FIELDS[algorithm]?.[field] ?? FIELDS['']![field] ?? 'a number of the algorithm'
 }

@@ -97,12 +97,12 @@ export class TierChanges {
     try {
       writeFileSync(path, toYaml(file))
       const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine.endpoint, env)
-      const said = (text: string) => text.replaceAll(path, 'the tiers')
-      if (code !== 0) throw new WrongField(field, said(err))
+      const withoutPath = (text: string) => text.replaceAll(path, 'the tiers')
+      if (code !== 0) throw new WrongField(field, withoutPath(err))
       const message = out.split('\n').at(-1)!
       const at = Date.now()
-      this.#tell({ at, state: 'applying', message: said(message) })
-      void this.#inForce(at, said(message))
+      this.#tell({ at, state: 'applying', message: withoutPath(message) })
+      void this.#inForce(at, withoutPath(message))
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

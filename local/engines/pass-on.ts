@@ -27,17 +27,17 @@ export function passOn(incoming: IncomingMessage, response: ServerResponse, onwa
   const { connection: _, upgrade: __, expect: ___, ...headers } = incoming.headers
   const { hostname: host, port } = target
   const { method, url: path } = incoming
-  const asked = request({ host, port, method, path, headers, agent }, (answer) => {
+  const call = request({ host, port, method, path, headers, agent }, (answer) => {
     if (!answered(answer)) return
     response.writeHead(answer.statusCode ?? 500, own(answer.headers))
     answer.once('error', () => response.destroy())
     answer.pipe(response)
   })
-  asked.once('error', () => response.headersSent || incoming.socket.destroy())
-  response.once('close', () => response.writableFinished || asked.destroy()) // the caller waits no longer
-  if (body) return void asked.end(body)
+  call.once('error', () => response.headersSent || incoming.socket.destroy())
+  response.once('close', () => response.writableFinished || call.destroy()) // the caller waits no longer
+  if (body) return void call.end(body)
   askForBody(incoming, response)
-  incoming.pipe(asked)
+  incoming.pipe(call)
 }
 
 /** Not those of the engine's connection, nor what permits pages of other origins to read the answer. */
@@ -51,7 +51,7 @@ const DENIED = 'com.amazon.coral.service#AccessDeniedException'
 /**
  * Answers a call that a web page may have sent, as DynamoDB denies one.
  *
- * @param allowHosts names other than this machine's by which DynamoDB may be asked.
+ * @param allowHosts names other than this machine's by which DynamoDB may be addressed.
  * @returns whether it was refused; else nothing was done to it.
  */
 export function refuseBrowsers(

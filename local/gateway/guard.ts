@@ -7,7 +7,7 @@ export interface Refusal {
 }
 
 /** As much of a request as says by which name, and from where, it was asked for. */
-type Asked = Pick<IncomingMessage, 'method' | 'headers' | 'socket' | 'url'>
+type GuardedRequest = Pick<IncomingMessage, 'method' | 'headers' | 'socket' | 'url'>
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
@@ -21,7 +21,7 @@ const OWN = ['same-origin', 'none']
  * @param allowed further names, for a port that is forwarded: `host` or `host:port`.
  * @returns `undefined` where the request may be answered.
  */
-export function foreignHost(incoming: Asked, allowed: readonly string[]): Refusal | undefined {
+export function foreignHost(incoming: GuardedRequest, allowed: readonly string[]): Refusal | undefined {
   const host = hostOf(incoming)
   const { localPort } = incoming.socket
   if (isAmong(allowed, host) || isOwnName(host, localPort)) return undefined
@@ -39,7 +39,7 @@ export function foreignHost(incoming: Asked, allowed: readonly string[]): Refusa
  * @returns `undefined` where the request may be answered.
  * @see https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
  */
-export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: boolean): Refusal | undefined {
+export function refusalOf(incoming: GuardedRequest, allowed: readonly string[], isPage: boolean): Refusal | undefined {
   const foreign = foreignHost(incoming, allowed)
   if (foreign) return foreign
   const { method, headers } = incoming
@@ -69,12 +69,12 @@ export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: b
  * @param allowed as for `foreignHost`.
  * @returns why it is refused; `undefined` where it may be answered.
  */
-export function engineRefusalOf(incoming: Asked, allowed: readonly string[]): string | undefined {
+export function engineRefusalOf(incoming: GuardedRequest, allowed: readonly string[]): string | undefined {
   const foreign = foreignHost(incoming, allowed)
   if (foreign) return foreign.message
   const { origin, 'sec-fetch-site': site } = incoming.headers
-  const said = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
-  return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may call this DynamoDB`
+  const sent = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
+  return sent && `a browser sent this (${sent[0]}: ${JSON.stringify(sent[1])}): only programs may call this DynamoDB`
 }
 
 /** A link that somebody follows to a page: from wherever it is, it opens the page and tells nobody what is on it. */
@@ -82,7 +82,7 @@ const isPageVisit = (method: string | undefined, headers: IncomingMessage['heade
   method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 
 /** The name in an absolute target counts, and else `Host` (RFC 9112 §3.2.2). */
-const hostOf = ({ url = '', headers: { host = '' } }: Asked): string =>
+const hostOf = ({ url = '', headers: { host = '' } }: GuardedRequest): string =>
   (/^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1] ?? host).toLowerCase()
 
 const isAmong = (allowed: readonly string[], host: string): boolean =>

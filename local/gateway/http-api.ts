@@ -27,12 +27,12 @@ export const httpApi: Api = {
 
   outcome(answer, request) {
     const { isAuthorized, context } = parseSimpleAnswer(answer)
-    const told = { context: context ?? {} }
-    if (!isAuthorized) return { allowed: false, ...told, response: jsonResponse(403, { message: 'Forbidden' }) }
+    const result = { context: context ?? {} }
+    if (!isAuthorized) return { allowed: false, ...result, response: jsonResponse(403, { message: 'Forbidden' }) }
     const { identitySource: _, routeArn: __, type: ___, ...event } = authorizerEvent(request)
     return {
       allowed: true,
-      ...told,
+      ...result,
       event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } },
     }
   },

@@ -90,7 +90,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
     if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
     const decision = await decide(request, connection, options)
-    const told = (status: number) => {
+    const report = (status: number) => {
       const { context } = decision
       const one = { method: 'GET', path: '$connect', route: '$connect', status, ...(context && { context }) }
       denials.add(one)
@@ -99,7 +99,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     }
     if (decision.refused) {
       refuse(...decision.refused)
-      return told(decision.refused[0])
+      return report(decision.refused[0])
     }
     const { authorizer } = decision
     const { statusCode = 200, headers = {} } = await call(connectEvent(request, { ...connection, authorizer }), {
@@ -108,7 +108,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (!(statusCode >= 200 && statusCode <= 299)) {
       const status = statusCode >= 400 && statusCode <= 599 ? statusCode : 502
       refuse(status, status < 500 ? 'Forbidden' : 'Internal server error')
-      return told(status)
+      return report(status)
     }
     const protocol = Object.entries(headers).find(([name]) => /^sec-websocket-protocol$/i.test(name))?.[1]
     if (protocol !== undefined) protocols.set(incoming, String(protocol))
@@ -117,7 +117,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       return ended({ ...connection, authorizer }, { code: ABNORMAL, reason: '' })
     }
     sockets.handleUpgrade(incoming, socket, head, (opened) => {
-      told(101)
+      report(101)
       accept({ ...connection, authorizer, socket: opened, lastActiveAt: Date.now() })
     })
   }
