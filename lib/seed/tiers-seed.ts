@@ -62,8 +62,8 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   const isAuthoritative = props.seed === 'authoritative'
   const removing = isAuthoritative ? ['dynamodb:DeleteItem'] : []
   seed.grant(['dynamodb:Query'], CONFIG_TABLE.policySet, SEED_PARTITION)
-    // The partitions of one transaction are in one statement, since it is unknown whether IAM checks each item's key or
-    // all of them.
+  // The partitions of one transaction are in one statement, since it is unknown whether IAM checks each item's key or
+  // all of them.
   seed.grant(['dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION, AUDIT_PARTITION)
   if (isAuthoritative) seed.grantReadingOfTiers()
   // it may write the deployment's secrets, but not read them

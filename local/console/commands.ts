@@ -10,14 +10,14 @@ import { addTiersExport } from '../../cli/commands/tiers-export'
 import { EXIT, failureOf } from '../../cli/exit'
 import { Interrupts, type Io } from '../../cli/terminal/io'
 
-/** What a command output. */
+/** The output of a command. */
 export interface CommandOutput {
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-/** What a command line sees of this process, and what it says. */
+/** The streams and environment of a command line in this process. */
 export function quietIo(env: Io['env']): { readonly io: Io; output(): Omit<CommandOutput, 'code'> } {
   let [out, err] = ['', '']
   const stdin = Object.assign(new PassThrough(), { isTTY: false })
@@ -40,7 +40,7 @@ export function quietIo(env: Io['env']): { readonly io: Io; output(): Omit<Comma
   }
 }
 
-/** The commands that a page has; what is in no group stands for itself. */
+/** The commands of the page, some of them in groups. */
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   '': [addRefund, addReset],
   block: [addBlockAdd, addBlockRemove],
@@ -51,7 +51,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
 export async function command(args: readonly string[], endpoint: string, env: Io['env']): Promise<CommandOutput> {
   const { io, output } = quietIo(env)
   const session = new Session(io, '')
-  // so that `sluice history` tells a change made on the page from one of the command line
+  // so that `sluice history` distinguishes changes of the page from those of the command line
   session.commandName = `dev console: ${args.slice(0, Object.hasOwn(COMMANDS, args[0]!) ? 2 : 1).join(' ')}`
   const program = new Command('sluice').exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
   for (const [group, commands] of Object.entries(COMMANDS)) {

@@ -16,8 +16,7 @@ const STAGE = '$default'
 /**
  * An HTTP API with payload 2.0, simple responses and no result cache.
  *
- * It has no gateway responses: a denial is 403 whatever the authorizer's context says. The integration's header mapping
- * is not simulated.
+ * It has no gateway responses: a denial is always a 403. The integration's header mapping is not simulated.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
  */

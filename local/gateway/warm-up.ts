@@ -33,8 +33,8 @@ function uncounted(answer: unknown): string | undefined {
 }
 
 /**
- * A preflight, which is counted for itself and not by anybody's tier, from a documentation address (RFC 5737): nothing
- * that the user looks at is charged.
+ * A preflight, which has a count of its own and no tier, from a documentation address (RFC 5737): nothing that the user
+ * looks at is charged.
  */
 function warmUpRequest(): IncomingRequest {
   return {

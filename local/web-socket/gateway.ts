@@ -43,15 +43,15 @@ export interface WebSocketGatewayOptions {
   readonly decided?: (decided: Decided) => void
   /** Gets each line of the access log. @default the last ones are only kept for `GET /_local/access-log` */
   readonly accessLog?: (line: string) => void
-  /** When connections and messages come. @default the system's time */
+  /** The clock for connections and messages. @default the system's time */
   readonly clock?: Clock
   /** What `GET /_local/gateway` answers. @default nothing */
   readonly about?: object
-  /** Names other than this machine's by which it may be asked. @default none */
+  /** Host names other than this machine's under which it may be called. @default none */
   readonly allowHosts?: readonly string[]
 }
 
-/** @throws StartError where the package is not installed that speaks WebSocket. */
+/** @throws StartError if the WebSocket package is not installed. */
 export function assertWs(): void {
   try {
     require.resolve('ws')
@@ -61,8 +61,8 @@ export function assertWs(): void {
 }
 
 /**
- * A WebSocket API of API Gateway in front of a function: the authorizer is asked about each connection, the function
- * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
+ * A WebSocket API of API Gateway in front of a function: the authorizer is called for each connection, and the function
+ * gets all of its events. What a route returns as `body` goes to the client, as with a route response.
  */
 export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
   const { about = {}, allowHosts = [], clock = Date.now } = options
@@ -162,7 +162,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     accessLog.add({ ...answered, receivedAt, durationMs: clock() - receivedAt, variables })
   }
 
-  /** What a route answers, or `failed` where it fails. */
+  /** The response of a route, or `failed` if it fails. */
   async function call(event: Parameters<WebSocketBackend>[0], failed: RouteResponse = {}): Promise<RouteResponse> {
     const { routeKey } = event.requestContext
     calls.add(routeKey)
@@ -224,7 +224,7 @@ type Decision =
 
 const DENIED = 'User is not authorized to access this resource with an explicit deny in an identity-based policy'
 
-/** What the authorizer's answer means for a handshake. */
+/** The result of a handshake, from the authorizer's answer. */
 async function decide(
   request: UnroutedRequest,
   connection: Omit<Connection, 'authorizer'>,
