@@ -1,4 +1,4 @@
-/** Where a function settles, by its environment; `undefined` where nobody has granted it that. */
+/** The state table in which a function settles, from its environment; `undefined` if it was not granted that. */
 export interface SettlingTable {
   readonly name: string
   /** URL of a DynamoDB to use instead of the Region's own. */

@@ -6,11 +6,11 @@ export interface GatewayContext {
   readonly turnedAway: boolean
   /** How long the request has to be delayed, in milliseconds. */
   readonly delayMs: number
-  /** The request is over its limit, and is to be served only with spare capacity. */
+  /** The request is over its limit: serve it only with spare capacity. */
   readonly lowPriority: boolean
-  /** What settles the request; empty where it holds nothing. */
+  /** The reservation with which the request is settled; empty if it holds nothing. */
   readonly reservation: string
-  /** The request opens a WebSocket connection, which ends with `$disconnect`: until then it holds what it holds. */
+  /** The request opens a WebSocket connection, which ends with `$disconnect`: until then it keeps its reservation. */
   readonly opensConnection: boolean
   /** Whether API Gateway makes a response of any value that the function returns: payload 2.0 of an HTTP API. */
   readonly infersResponse: boolean
@@ -27,8 +27,8 @@ export function fromEvent(event: unknown): GatewayContext {
   const { authorizer, eventType } = fields(requestContext)
   const { lambda } = fields(authorizer)
   // a value of an authorizer's context is never an object, so this one is API Gateway's own: payload 2.0
-  const told = fields(typeof lambda === 'object' && lambda !== null ? lambda : authorizer)
-  const values = eventType === 'MESSAGE' && !isOfMessage(told, fields(requestContext)) ? {} : told
+  const context = fields(typeof lambda === 'object' && lambda !== null ? lambda : authorizer)
+  const values = eventType === 'MESSAGE' && !isOfMessage(context, fields(requestContext)) ? {} : context
   return {
     values,
     opensConnection: eventType === 'CONNECT',
@@ -41,8 +41,8 @@ export function fromEvent(event: unknown): GatewayContext {
 }
 
 /**
- * Every event of a WebSocket has the context of the connection's own decision: it holds nothing for a message, and does
- * not delay it again. A context that names the message is of the message: `withMessageLimit` has decided it.
+ * Every event of a WebSocket has the context of the connection's own decision: a message has no part in that decision's
+ * reservation or delay. A context that names the message is the message's own, from `withMessageLimit`.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html
  * `eventType`, `messageId`

@@ -18,15 +18,15 @@ export function tooManyRequests({ values }: Pick<GatewayContext, 'values'>): Too
   return problemResponse(429, 'Too Many Requests', values, headersFromContext(values))
 }
 
-/** An answer whose body says what a context says of a denial. */
+/** A response whose body has what a context says about a denial. */
 export function problemResponse<Status extends number>(
   statusCode: Status,
   title: string,
   values: GatewayContext['values'],
   headers: Readonly<Record<string, string>>,
 ): ProblemResponse<Status> {
-  const told = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
-  const problem = { type: 'about:blank', title, status: statusCode, ...told }
+  const details = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
+  const problem = { type: 'about:blank', title, status: statusCode, ...details }
   return {
     statusCode,
     headers: { 'Content-Type': 'application/problem+json', ...headers },

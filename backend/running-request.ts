@@ -6,7 +6,7 @@ interface Source {
   on(event: 'close', listener: () => void): unknown
 }
 
-/** As much of a writable stream of Node as is used here: the response of a server, or of a Lambda function. */
+/** The part of Node's writable stream that is used here: the response of a server, or of a Lambda function. */
 export interface ResponseStream {
   readonly writableEnded: boolean
   write: (...args: never[]) => unknown
@@ -14,12 +14,12 @@ export interface ResponseStream {
   on(event: 'finish' | 'close', listener: () => void): unknown
 }
 
-/** How long after its last sign a handler whose response is gone counts as running, in milliseconds. */
+/** How long a handler whose response has closed counts as running after its last write or data, in milliseconds. */
 const QUIET_MS = 75
 
 /**
- * Tells when a request has ended: once its response is over, and so is everything that shows its handler at work. Each
- * of these is a part; the request ends when no part runs.
+ * Detects the end of a request: its response is over, and so is everything else that shows that its handler still
+ * works. Each of these is a part; the request ends when no part runs.
  */
 export class RunningRequest {
   private parts = 0
@@ -46,7 +46,7 @@ export class RunningRequest {
    * A stream that is piped into the response is a part of its own until it has closed. Once the response is over, one
    * that is unpiped or paused counts as ended, unless it was destroyed and has yet to close.
    *
-   * @returns what says that the response is over, for callers that learn it sooner.
+   * @returns a function that marks the response as over, for callers that learn it sooner.
    */
   watch(response: ResponseStream): () => void {
     const end = this.begin()
@@ -92,11 +92,13 @@ interface PipedSource {
   readonly end: () => void
 }
 
-/** A source that was destroyed says when it has closed. Any other one whose response is gone may never move again. */
+/**
+ * A destroyed source emits an event when it has closed. Any other one whose response has closed may never move again.
+ */
 const standsStill = (source: Source, { isPiped }: PipedSource): boolean =>
   source.destroyed ? source.closed !== false : !isPiped || source.readableFlowing !== true
 
-/** Tells the listener of each call of a method, before the object gets it. */
+/** Calls the listener with each call of a method, before the object gets it. */
 export function onCall<Name extends string>(
   target: Record<Name, (...args: never[]) => unknown>,
   method: Name,

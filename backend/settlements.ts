@@ -8,13 +8,13 @@ interface RequestSettler {
 
 /** Where settlements go. */
 export interface SettlerSource {
-  /** It is loaded where a function has a table to settle in; `undefined` where it has none. */
+  /** Loads it if the function has a table to settle in; `undefined` if it has none. */
   load(): Promise<RequestSettler | undefined>
   /** Takes a warning for operators. @default a line of JSON on stderr */
   warn?(event: string, message: string): void
 }
 
-/** Settlements that did not get through are sent again with later requests, so many of them at most, so often. */
+/** Settlements that failed are sent again with later requests: at most so many, each at most so often. */
 const MAX_UNFINISHED = 100
 const MAX_TRIES = 3
 /** Between two warnings of one kind, in milliseconds. */
@@ -34,8 +34,8 @@ interface Unfinished {
 }
 
 /**
- * Settles what requests hold, and never makes an answer fail. What takes longer than its request may wait for it goes
- * on in the background. Lambda freezes that after the answer, and lets it go on with the function's next request.
+ * Settles requests, and never makes a response fail. A settlement that takes longer than its request may wait continues
+ * in the background; Lambda freezes it after the response and resumes it with the function's next request.
  */
 export class Settlements {
   private readonly unfinished = new Map<string, Unfinished>()
@@ -48,12 +48,12 @@ export class Settlements {
     this.source.load().catch((error) => this.warn('settler_unavailable', error))
   }
 
-  /** Settles a request, and what did not get through of those before it. Never rejects. */
+  /** Settles a request, and earlier ones whose settlement failed. Never rejects. */
   async settle(reservation: string, ending: Ending): Promise<void> {
     await Promise.all([this.attempt(reservation, { ending, tries: 0 }), this.retry()])
   }
 
-  /** Sends again what did not get through, for which an earlier request had no time. Never rejects. */
+  /** Sends failed settlements again, for which an earlier request had no time. Never rejects. */
   async retry(): Promise<void> {
     const again = [...this.unfinished]
     this.unfinished.clear()
@@ -72,7 +72,7 @@ export class Settlements {
       const isPassing = code === 'store_unavailable' && reason !== 'refused' && reason !== 'missing-table'
       if (isPassing && one.tries < MAX_TRIES && this.unfinished.size < MAX_UNFINISHED)
         this.unfinished.set(reservation, one)
-      // what its units came to is not known, but it is over
+      // how many units it used is unknown, but it is over
       else if (one.ending.used !== undefined && code !== 'store_unavailable') {
         const { used: _, ...ending } = one.ending
         await this.attempt(reservation, { ending, tries: MAX_TRIES })
@@ -80,7 +80,7 @@ export class Settlements {
     }
   }
 
-  /** Tells operators, once in a minute of each kind. */
+  /** Warns operators, at most once a minute for each kind. */
   warn(event: string, error: unknown): void {
     const now = Date.now()
     if (Math.abs(now - (this.warnedAt.get(event) ?? -Infinity)) < WARN_EVERY_MS) return
@@ -96,7 +96,7 @@ const toStderr = (event: string, message: string) =>
 const endWith = (settler: RequestSettler, reservation: string, { used, isHandedOn }: Ending): Promise<boolean> =>
   isHandedOn && used === undefined ? settler.release(reservation) : settler.settle(reservation, used)
 
-/** Anything may be thrown, also what cannot be made a text. */
+/** Anything may be thrown, also what cannot be converted to a string. */
 function textOf(error: unknown): string {
   try {
     return String(error instanceof Error ? error.message : error)

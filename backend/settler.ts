@@ -29,7 +29,9 @@ export class Settler {
     return settle(this.limiter, reserved, isAsReserved ? () => undefined : actualOf(used, entries))
   }
 
-  /** Frees what a request holds of policies that count running requests: it has ended, and is settled by others. */
+  /**
+   * Frees the slots that a request holds of concurrency policies: it has ended, and another process settles its units.
+   */
   async release(reservation: string): Promise<boolean> {
     const reserved = parseReservation(reservation).map((one): Reserved => {
       const holders = one.holders.filter(({ isInternal }) => !isInternal)

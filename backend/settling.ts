@@ -31,17 +31,17 @@ const ofFunction = new Settlements({
   },
 })
 
-/** How a request that is being served ends, as far as it is known. */
+/** The end of a request that is being served. */
 interface Served {
   used?: UsedUnits
   isHandedOn?: boolean
-  /** Wrappers that have not ended yet: it is settled by the last. */
+  /** Wrappers that have not ended yet: the last one settles the request. */
   wrappers: number
 }
 
 /**
- * By the reservation; so many at most, since a middleware that answers early ends the request without a word. One that
- * is forgotten is settled all the same, and a report of its handler at once.
+ * By reservation, bounded, since a middleware that answers early ends the request without notice. An evicted one is
+ * still settled, and a report by its handler at once.
  */
 const served = new Map<string, Served>()
 const MAX_SERVED = 1000
@@ -52,15 +52,18 @@ export type CostNow = UsedUnits | undefined | Promise<UsedUnits | undefined>
 /** Settles what one request holds, once its handler has ended. */
 export interface RequestSettling {
   /**
-   * Ends it with what the handler has reported, else with what `cost` says. Where neither is known, the request stays
+   * Settles it to what the handler has reported, else to what `cost` returns. If neither is known, the request stays
    * charged as it was reserved. An error of `cost` is logged.
    */
   end(cost?: () => CostNow): Promise<void>
-  /** Leaves it open: it has opened a connection, and is settled when that ends. A report is too early, and logged. */
+  /**
+   * Leaves it open: it has opened a connection, and is settled when that ends. A report would be too early, and is
+   * logged.
+   */
   leave(): void
 }
 
-/** Loads what settling needs while the function starts, which Lambda does with a whole processor. */
+/** Loads what settling needs while the function starts, when Lambda gives it a full CPU. */
 export function prepareToSettle({ settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions): void {
   if (!(settleWithinMs >= 0 && settleWithinMs <= MAX_MS))
     throw new TypeError(`settleWithinMs must be milliseconds from 0 to ${MAX_MS}, got ${String(settleWithinMs)}`)
@@ -110,7 +113,7 @@ export function beginSettling(
 
 const TOO_EARLY = 'a connection that is open cannot be settled: report what it has used when it ends, in $disconnect'
 
-/** What `cost` says within ten seconds. */
+/** What `cost` returns within ten seconds. */
 async function known(cost: () => CostNow, settlements: Settlements): Promise<UsedUnits | undefined> {
   try {
     return await within(MAX_MS, Promise.resolve(cost()), undefined)

@@ -4,7 +4,7 @@ import { type ResponseStream, RunningRequest } from './running-request'
  * Resolves once a streamed response is over, and so are the streams that are piped into it; `undefined` where the
  * response is not streamed. Lambda waits for the end of the stream, too, so this keeps no function running longer.
  *
- * @param given what the handler gets beside its event: the stream is one of it.
+ * @param given the handler's arguments after the event: one of them is the stream.
  * @see https://github.com/aws/aws-lambda-nodejs-runtime-interface-client Lambda's runtime
  */
 export function streamEnd(given: readonly unknown[]): Promise<void> | undefined {

@@ -12,7 +12,7 @@ interface LambdaContext {
  * Delays the request by the `delayMs` of its decision, but at most by `maxDelayMs`, and never into the function's last
  * second. Lambda bills the function while it waits.
  *
- * @param given what the handler gets; one of it is Lambda's context, behind the stream where the answer is streamed.
+ * @param given the handler's arguments: one of them is Lambda's context, after the stream if the response is streamed.
  */
 export async function waitForTurn(
   delayMs: number,

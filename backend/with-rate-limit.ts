@@ -22,7 +22,7 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
    */
   readonly lowPriority?: Handler<Args, Result>
   /**
-   * What a request has really used, of everything that `settle` reserves or by the name of each cost. It is asked once
+   * What a request has really used, of everything that `settle` reserves or by the name of each cost. It is called once
    * the handler has answered.
    *
    * @returns `undefined` where it is not known: the request stays charged as it was reserved.
@@ -38,7 +38,7 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
  *
  * Once the handler has ended, by an error too, a request that holds units or a slot is settled; where the handler
  * streams its answer, once that is over as well. That never makes an answer fail, and delays it by `settleWithinMs` at
- * most. Where wrappers are nested, the outermost settles. Of a streaming handler it is the inside:
+ * most. Where wrappers are nested, the outermost settles. Wrap a streaming handler inside:
  * `awslambda.streamifyResponse(withRateLimit(handler))`.
  *
  * What opens a WebSocket is settled once its connection has ended: wrap the handler of `$disconnect`, too. Its messages

@@ -24,11 +24,10 @@ export const functionBundleOptions = {
  * Options that build the files that Lambda loads: `index.js` of lambda/handler.ts, and a file for each part that the
  * code imports when it is needed. Deployment and the local gateway use the same options.
  *
- * For Node 20, because that is the oldest version that runs the local gateway, and a newer target is no smaller.
- * Every file depends on the handler and on the limiter (`inject`), so that all that these need is one file, whatever
- * the others share of it.
- * `mainFields` selects ES modules of packages, whose unused code is removed. The SDK stays outside: the authorizer
- * calls DynamoDB and Lambda without it, and has its credentials in the environment.
+ * For Node 20, because that is the oldest version that runs the local gateway, and a newer target is no smaller. Every
+ * file depends on the handler and on the limiter (`inject`), so everything that these need is one file, however much of
+ * it others share. `mainFields` selects ES modules of packages, whose unused code is removed. The SDK stays outside:
+ * the authorizer calls DynamoDB and Lambda without it, and has its credentials in the environment.
  */
 export const authorizerBundleOptions = {
   ...functionBundleOptions,

@@ -2,7 +2,7 @@ import { parseConfig } from '../lambda/environment'
 import { ConfigError, Mistake } from '../limiter/errors'
 import type { AuthorizerFunctionOptions, AuthorizerFunctionProps } from './authorizer-options'
 
-/** Names are not known before the deployment, and are not what a check is for. */
+/** Names are unknown before the deployment, and need no check. */
 const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', SLUICE_UPSTREAM: 'upstream' }
 
 /** The prop behind each variable of the function's environment. */
@@ -27,7 +27,7 @@ const PROPS: Readonly<Record<string, keyof AuthorizerFunctionOptions>> = {
 /**
  * The authorizer's environment.
  *
- * @throws ConfigError that names each wrong prop, so that it fails the synth and not the first request.
+ * @throws ConfigError that names each invalid prop, so that it fails the synth and not the first request.
  */
 export function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
   const environment = { ...fromProps(props), ...props.functionOptions?.environment }

@@ -46,7 +46,7 @@ export class AuthorizerFunction extends Construct {
     })
     stateTable.grant(this.handler, 'dynamodb:UpdateItem', 'dynamodb:GetItem')
     configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query')
-    // Copies of what was last valid, and nothing that an operator has written.
+    // Copies of the last valid items, and nothing that an operator has written.
     this.handler.addToRolePolicy(
       new PolicyStatement({
         actions: ['dynamodb:UpdateItem', 'dynamodb:DeleteItem'],
@@ -66,12 +66,15 @@ export class AuthorizerFunction extends Construct {
         actions: ['lambda:InvokeFunction'],
         resourceArns: [upstream.functionArn],
       })
-    // After all that changes the function: a version is a copy.
+    // After everything that changes the function: a version is a copy.
     this.alias = props.release && new Release(this, 'Release', this.handler, props.release).alias
   }
 }
 
-/** @throws ConfigError for settings of an upstream authorizer that is not there: somebody believes that it is asked. */
+/**
+ * @throws ConfigError for settings of an upstream authorizer without the authorizer: its owner believes that it is
+ * called.
+ */
 function refuseWithoutUpstream(props: AuthorizerFunctionProps): void {
   const orphans = (['upstreamDeadline', 'upstreamCacheTtl', 'upstreamCacheHeaders'] as const).filter(
     (name) => props[name] !== undefined,

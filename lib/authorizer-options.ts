@@ -17,7 +17,7 @@ export interface AuthorizerFunctionOptions {
   /**
    * Memory in MiB, which also sets the CPU share. CPU shortens cold starts; a warm decision mostly waits for DynamoDB.
    *
-   * @default 1769, which is one whole CPU
+   * @default 1769, which is one full CPU
    * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
    */
   readonly memorySize?: number
@@ -42,18 +42,18 @@ export interface AuthorizerFunctionOptions {
    */
   readonly release?: ReleaseOptions
   /**
-   * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also answers
-   * CloudFormation, at an address of S3, and asks Lambda when the stack is deleted, with `invokeRole` API Gateway, too.
+   * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also needs
+   * S3, where it answers CloudFormation, and, when the stack is deleted, Lambda and, with `invokeRole`, API Gateway.
    * @default no VPC
    */
   readonly vpc?: IVpc
   /** Needs `vpc`. @default private subnets */
   readonly vpcSubnets?: SubnetSelection
-  /** Needs `vpc`. @default one is made for each function */
+  /** Needs `vpc`. @default one is created for each function */
   readonly securityGroups?: ISecurityGroup[]
   /**
    * Where the functions log; not together with `logRetention`.
-   * @default one is made for each function
+   * @default one is created for each function
    */
   readonly logGroup?: ILogGroup
   /**
@@ -63,16 +63,16 @@ export interface AuthorizerFunctionOptions {
    */
   readonly logRetention?: RetentionDays
   /**
-   * What decides when DynamoDB cannot be reached: `local` counts in each instance's memory, `allow` and `deny` count
-   * nothing.
+   * The failure mode while DynamoDB cannot be reached: `local` counts in each instance's memory, `allow` and `deny`
+   * count nothing.
    * @default 'local'
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
   /**
-   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say which callers
-   * do, and while that cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs).
-   * `none`: nobody ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are a
-   * mistake.
+   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table decide for which
+   * callers, and while it cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs).
+   * `none`: no caller ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are
+   * a mistake.
    * @default 'config'
    */
   readonly authentication?: 'config' | 'none'
@@ -89,22 +89,21 @@ export interface AuthorizerFunctionOptions {
    */
   readonly configTtl?: Duration
   /**
-   * Bits of an IPv6 address that tell callers apart.
+   * Bits of an IPv6 address that identify one caller.
    * @default 56
    */
   readonly ipv6Prefix?: number
   /**
-   * How a request over the limit is answered on an HTTP API, which knows no 429 from an authorizer. `gateway-403`: it
-   * stops at the gateway, which answers a plain
-   * 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around **every** handler answers
-   *    429; a handler without it serves it.
+   * How a request over the limit is answered on an HTTP API, where an authorizer cannot answer 429. `gateway-403`: the
+   * gateway answers a plain 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around
+   * **every** handler answers 429; a handler without it serves it.
    * @default 'gateway-403'
    */
   readonly denials?: 'gateway-403' | 'backend-429'
   /**
-   * The authorizer that the API had before: its function is called first, with the event as it came, and nothing passes
-   * or is counted unless it allows it. Its policy, principal and context are handed on; see docs/deploy.md.
-   * @default nobody is asked
+   * The authorizer that the API had before: its function is called first, with the original event, and nothing passes
+   * or is counted unless it allows it. Its policy, principal and context are passed on; see docs/deploy.md.
+   * @default no other authorizer is called
    */
   readonly upstream?: IFunction
   /**
@@ -113,20 +112,20 @@ export interface AuthorizerFunctionOptions {
    */
   readonly upstreamDeadline?: Duration
   /**
-   * How long an answer of the upstream authorizer is held to, up to an hour, for requests with the same
-   * `upstreamCacheHeaders` to the same stage: what its own result cache in API Gateway did.
-   * @default Duration.seconds(0), it is asked about each request
+   * How long an answer of the upstream authorizer is cached, up to an hour, for requests with the same
+   * `upstreamCacheHeaders` to the same stage: this replaces its result cache in API Gateway.
+   * @default Duration.seconds(0), it is called for each request
    */
   readonly upstreamCacheTtl?: Duration
   /**
-   * The headers by which the upstream authorizer's answers differ, such as `Authorization`: its identity sources. A
-   * request without one of them is always asked about.
-   * @default none, which goes with no caching only
+   * The headers by which the upstream authorizer's answers differ, such as `Authorization`: its identity sources. For a
+   * request without one of them it is always called.
+   * @default none, which is valid without caching only
    */
   readonly upstreamCacheHeaders?: readonly string[]
   /**
-   * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and
-   * every answer `debug`.
+   * The lowest level that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures
+   * `error`, and every answer `debug`.
    * @default 'info'
    */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
@@ -148,15 +147,15 @@ export interface AuthorizerFunctionOptions {
    */
   readonly metricsNamespace?: string
   /**
-   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch has its price
-   * for each API; a function's instance counts at most 100 apart.
+   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch charges for
+   * each API; a function's instance counts at most 100 separately.
    * @default false
    */
   readonly metricsByApi?: boolean
   /**
-   * Any other function property, as an escape hatch: it overrides all of the above. What says where and how functions
-   * of an organisation run, such as `vpc`, `layers`, `tracing`, `codeSigningConfig` and `environment`, holds for the
-   * function that seeds tiers, too; names, roles, memory, timeout and concurrency do not.
+   * Any other function property, as an escape hatch: it overrides all of the above. Properties that say where and how
+   * functions of an organisation run, such as `vpc`, `layers`, `tracing`, `codeSigningConfig` and `environment`, apply
+   * to the function that seeds tiers, too; names, roles, memory, timeout and concurrency do not.
    *
    * @default none
    */

@@ -7,8 +7,8 @@ import { Code } from 'aws-cdk-lib/aws-lambda'
 const SOURCES = { authorizer: join(__dirname, '..', 'lambda'), seed: join(__dirname, 'seed') } as const
 
 /**
- * A function's code: the folder that was built when the package was published; in a clone, what esbuild makes of the
- * source at synth. Never with Docker, and nothing is left behind.
+ * A function's code: the folder that was built when the package was published; in a clone, esbuild builds it from the
+ * source at synth. It never uses Docker, and leaves nothing behind.
  */
 export function bundledCode(name: keyof typeof SOURCES): Code {
   const published = join(__dirname, '..', name)
@@ -16,7 +16,7 @@ export function bundledCode(name: keyof typeof SOURCES): Code {
   return Code.fromAsset(SOURCES[name], {
     assetHashType: AssetHashType.OUTPUT,
     bundling: {
-      image: DockerImage.fromRegistry('scratch'), // asked for, and never used
+      image: DockerImage.fromRegistry('scratch'), // required, and never used
       local: {
         tryBundle(outdir) {
           build(name, outdir)
@@ -28,7 +28,7 @@ export function bundledCode(name: keyof typeof SOURCES): Code {
 }
 
 /**
- * What was built in this process: a source does not change while an app is synthesised, however many limiters it has.
+ * The code built in this process: its source does not change while an app is synthesised, however many limiters it has.
  */
 const built = new Map<keyof typeof SOURCES, ReadonlyMap<string, Buffer>>()
 

@@ -7,14 +7,14 @@ import { releaseMistakes } from './release'
 
 type Prop = keyof RateLimiterProps
 
-/** Props of a thing that is made, and the prop by which it is given instead. */
+/** Props of a resource that is created, and the prop that passes an existing one instead. */
 const EXCLUDED: readonly (readonly [Prop, readonly Prop[]])[] = [
   ['stateTable', ['stateBilling', 'stateTableName', 'statePointInTimeRecovery']],
   ['configTable', ['configBilling', 'configTableName', 'configPointInTimeRecovery']],
   ['logGroup', ['logRetention']],
 ]
 
-/** @throws ConfigError with all props that contradict each other, and tables that the function would not find. */
+/** @throws ConfigError with all props that contradict each other, and tables that the function could not find. */
 export function checkProps(scope: Construct, props: RateLimiterProps): void {
   const { path } = scope.node
   const issues = EXCLUDED.flatMap(([given, made]) =>
@@ -51,13 +51,13 @@ export function checkProps(scope: Construct, props: RateLimiterProps): void {
   if (issues.length > 0) throw new ConfigError(issues)
 }
 
-/** @throws ConfigError for an API that the limiter cannot stand before: no permission reaches that far. */
+/** @throws ConfigError for an API that the limiter cannot protect: no permission reaches that far. */
 export function checkApiPlace(api: Construct, limiter: Stack): void {
   const issues = elsewhere('api', Stack.of(api), limiter, api.node.path)
   if (issues.length > 0) throw new ConfigError(issues)
 }
 
-/** Why something is out of the reach of a limiter, as far as both places are known at synth. */
+/** Why a resource is out of a limiter's reach, as far as both places are known at synth. */
 function elsewhere(
   prop: string,
   place: { readonly account: string; readonly region: string } | undefined,

@@ -14,7 +14,7 @@ interface Schema {
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean }
 }
 
-/** Why tables of one's own cannot be used, as far as the app makes them: those that are imported cannot be seen. */
+/** Why tables of one's own cannot be used, if the app makes them: imported ones cannot be checked. */
 export function tableMistakes({ stateTable, configTable }: LimiterTablesOptions): string[] {
   return [
     ...keyMistakes('stateTable', stateTable, [STATE_TABLE.partitionKey]),
@@ -23,7 +23,7 @@ export function tableMistakes({ stateTable, configTable }: LimiterTablesOptions)
   ]
 }
 
-/** Warns of a config table that keeps every record of its audit trail; one that is imported cannot be seen. */
+/** Warns of a config table that keeps every record of its audit trail forever; an imported one cannot be checked. */
 export function warnOfEndlessAudit(scope: Construct, table: ITableV2 | undefined): void {
   const schema = schemaOf(table)
   if (!schema || timeToLiveOf(schema) === AUDIT_TIME_TO_LIVE) return

@@ -6,15 +6,15 @@ import { ALARMS } from './watch/alarm-set'
 import { limiterAlarm } from './watch/limiter-alarms'
 
 /**
- * By this id the warning can be acknowledged:
+ * The id by which the warning can be acknowledged:
  * `Annotations.of(limiter).acknowledgeWarning('sluice:reservedConcurrency')`.
  */
 const WARNING = 'sluice:reservedConcurrency'
 
-/** What a decision may take where nothing is said, in milliseconds. */
+/** The default deadline of a decision, in milliseconds. */
 const DEADLINE_MS = 300
 
-/** An ordinary burst keeps fewer instances busy. */
+/** An ordinary burst needs fewer instances. */
 const MIN_CONCURRENCY = 20
 
 /** Warns that other functions of the account can use up the concurrency of this one, so that requests get a 500. */
@@ -27,7 +27,7 @@ export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Dura
   )
 }
 
-/** How `addConcurrencyAlarms` makes its alarms. */
+/** Options of `addConcurrencyAlarms`. */
 export interface ConcurrencyAlarmsOptions {
   /**
    * Actions of the alarms, such as `new SnsAction(topic)`.

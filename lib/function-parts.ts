@@ -9,7 +9,7 @@ import type { AuthorizerFunctionOptions } from './authorizer-options'
 /** The newest Node.js that the functions are tested on, by its name: older CDKs have no constant for it. */
 export const DEFAULT_RUNTIME = new Runtime('nodejs24.x', RuntimeFamily.NODEJS, { supportsInlineCode: true })
 
-/** A group for the log of a function in this scope. */
+/** A log group for a function in this scope. */
 export function logGroupFor(
   scope: Construct,
   { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions,
@@ -18,8 +18,8 @@ export function logGroupFor(
 }
 
 /**
- * A role that may write to one log, unlike the managed policy, which opens all; a VPC asks for that one's rights to
- * network interfaces.
+ * A role that may write to one log, unlike the managed policy, which allows all; in a VPC it also has that policy's
+ * permissions for network interfaces.
  */
 export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role {
   const inVpc = ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaVPCAccessExecutionRole')
@@ -31,6 +31,6 @@ export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role
   return role
 }
 
-/** The VPC that the functions run in, by whichever prop. */
+/** The VPC of the functions, from either prop. */
 export const vpcOf = ({ vpc, functionOptions }: AuthorizerFunctionOptions): IVpc | undefined =>
   functionOptions?.vpc ?? vpc

@@ -3,14 +3,14 @@ import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 
-/** The variable by which a backend finds the state table. */
+/** The environment variable with the state table of a backend. */
 const VARIABLE = 'SLUICE_STATE_TABLE'
 
-/** The table of each function that settles: its environment has room for one. */
+/** The table of each function that settles: its environment holds one. */
 const tables = new WeakMap<LambdaFunction, ITableV2>()
 
 /**
- * Lets a function change single items of the state table, and tells it the table's name.
+ * Lets a function change single items of the state table, and sets the table's name in its environment.
  *
  * @throws where the function is in another account or Region than the limiter, settles for another one, or has an
  * environment that cannot be set, such as an alias or a function that is imported.

@@ -64,12 +64,12 @@ export function identityOf(sources: IdentitySource | readonly IdentitySource[]):
 }
 
 /**
- * What stands where a value is not known before the deployment: an issuer of Cognito's, which any text of a source may
- * look like.
+ * A placeholder for values that are unknown before the deployment: an issuer of Cognito, which is valid for any text of
+ * a source.
  */
 const UNKNOWN_URL = 'https://cognito-idp.unknown.amazonaws.com/unknown'
 
-/** A copy in which what CloudFormation will fill in is filled in with something, so that the rest can be checked. */
+/** A copy with placeholders for what CloudFormation will fill in, so that the rest can be checked. */
 export function checkable(value: unknown): unknown {
   if (typeof value === 'string') return Token.isUnresolved(value) ? filledIn(value) : value
   if (Array.isArray(value)) return value.map(checkable)

@@ -14,9 +14,9 @@ const MIN_BYTES = 300
 const WARN_ABOVE = 40
 
 /**
- * A role by which API Gateway calls one function, and may do nothing else.
+ * A role with which API Gateway may call one function and do nothing else.
  *
- * @param handlers the function, and its alias: stages call the one until they are deployed anew.
+ * @param handlers the function, and its alias: stages call the former until they are deployed anew.
  */
 export function invokeRoleFor(scope: Construct, handlers: readonly IFunction[]): Role {
   const resources = handlers.map(({ functionArn }) => functionArn)
@@ -28,7 +28,7 @@ export function invokeRoleFor(scope: Construct, handlers: readonly IFunction[]):
   })
 }
 
-/** Why so many APIs cannot have a permission each; warns where it becomes close. */
+/** Why so many APIs cannot have a permission each; warns near that number. */
 export function permissionMistakes(scope: Construct, apis: number): string[] {
   const most = Math.floor(POLICY_BYTES / MIN_BYTES)
   const reason = `Lambda takes 20 KB of permissions for a function, which is about 50 APIs (${scope.node.path})`

@@ -23,7 +23,7 @@ export interface DecisionMetricOptions extends MetricOptions {
   readonly api?: string
 }
 
-/** What a limiter measures, as metrics to make alarms and dashboards of. */
+/** A limiter's metrics, for alarms and dashboards. */
 export abstract class LimiterMetrics extends Construct {
   /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */
   abstract readonly handler: LambdaFunction
@@ -106,12 +106,12 @@ export abstract class LimiterMetrics extends Construct {
     return this.metric('Deprioritized', options)
   }
 
-  /** Times that a caller used up so much of a limit that it nears it, 80 % by default. */
+  /** Times that a caller came near a limit, 80 % of it by default. */
   metricNearing(options?: DecisionMetricOptions): Metric {
     return this.metric('Nearing', options)
   }
 
-  /** Leases that instances took. */
+  /** Leases taken by instances. */
   metricLeaseGrants(options?: MetricOptions): Metric {
     return this.metric('LeaseGrants', options)
   }
@@ -163,7 +163,7 @@ export abstract class LimiterMetrics extends Construct {
     })
   }
 
-  /** One of those that the function writes into its log. */
+  /** A metric that the function writes into its log. */
   private metric(metricName: MetricName, { tier, policy, api, ...options }: DecisionMetricOptions = {}): Metric {
     if ((tier === undefined) !== (policy === undefined))
       throw new Error(

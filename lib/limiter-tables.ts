@@ -6,7 +6,7 @@ import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
 import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'
 
-/** The two tables of a limiter: given, or how they are made. */
+/** The two tables of a limiter: existing ones, or options for new ones. */
 export interface LimiterTablesOptions {
   /**
    * A state table of your own, of the limiter's account and Region: partition key `pk` (string), TTL attribute `exp`.
@@ -24,7 +24,7 @@ export interface LimiterTablesOptions {
   readonly configTable?: ITableV2
   /**
    * Capacity of the state table: on demand, with `maxWriteRequestUnits` as a ceiling to what it may cost, or
-   * provisioned. Where capacity ends, the failure mode decides.
+   * provisioned. Beyond it, the failure mode decides.
    * @default on demand, without a ceiling
    */
   readonly stateBilling?: Billing
@@ -57,9 +57,9 @@ export interface LimiterTablesOptions {
    * @default the state table is deleted; the config table, which operators edit, is retained
    */
   readonly removalPolicy?: RemovalPolicy
-  /** @default CloudFormation makes a name */
+  /** @default CloudFormation generates a name */
   readonly stateTableName?: string
-  /** @default CloudFormation makes a name */
+  /** @default CloudFormation generates a name */
   readonly configTableName?: string
 }
 

@@ -1,6 +1,6 @@
 import { isMissing, missingPackage } from '../limiter/aws/missing-package'
 
-/** The CDK is installed by those who have an app of it: whoever wants the limiter alone is told where that is. */
+/** Only CDK apps install the CDK: a program that wants the limiter alone gets an error that names `sluice/limiter`. */
 for (const name of ['aws-cdk-lib', 'constructs']) {
   try {
     require.resolve(name)

@@ -5,7 +5,7 @@ import type { LimiterTablesOptions } from './limiter-tables'
 import type { DeletionGuardOptions } from './seed/deletion-guard'
 import type { TiersInCode } from './tiers-props'
 
-/** What a `RateLimiter` is made with; every prop has a default. */
+/** Props of a `RateLimiter`; every prop has a default. */
 export interface RateLimiterProps
   extends LimiterTablesOptions,
     AuthorizerFunctionOptions,
@@ -15,15 +15,15 @@ export interface RateLimiterProps
    * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
    * synth. Later edits of operators in the table are kept, unless `seed` says otherwise.
    *
-   * @default `tiers`; without either, nothing is limited until the config table has some
+   * @default `tiers`; without either, nothing is limited until the config table has tiers
    */
   readonly tiersFile?: string
   /**
    * What a deployment that changes the tiers does with edits that others made in the table. `keep-edits`: they stay,
    * and so do items that are no longer in the code. `authoritative`: the tiers, routes, global policies and settings of
-   * the table become those of the code; what that undid is in the output `…Undone` and, whole, in the seed function's
-   * log. A tier that clients still have is not removed: the deployment fails. Clients, blocks, labels and the switch
-   * are never touched.
+   * the table become those of the code; the edits that this undoes are in the output `…Undone` and, in full, in the
+   * seed function's log. A tier that clients still have is not removed: the deployment fails. Clients, blocks, labels
+   * and the switch are never touched.
    *
    * @default 'keep-edits'
    */
@@ -37,16 +37,16 @@ export interface RateLimiterProps
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
   /**
-   * How much of each limit of `tiersFile` or `tiers` the stack's Region has, where limiters of several Regions share
-   * the limits: in percent by the Region's name, 100 together. The parts of a limit are together exactly the limit.
+   * How much of each limit of `tiersFile` or `tiers` each Region has, if limiters of several Regions share the limits:
+   * in percent by the Region's name, 100 in total. The parts of a limit add up to exactly the limit.
    *
-   * @default whole limits
+   * @default full limits
    */
   readonly regionShares?: RegionShares
   /**
-   * Whether API Gateway calls the function by a role that all APIs of the limiter share, where each has a permission
-   * otherwise. Lambda takes 20 KB of permissions, about 50 APIs. Who may pass this role (`iam:PassRole`) to an
-   * authorizer can have it call the function.
+   * Whether API Gateway calls the function by a role that all APIs of the limiter share, in place of a permission for
+   * each API. Lambda takes 20 KB of permissions, about 50 APIs. A principal that may pass this role (`iam:PassRole`) to
+   * an authorizer can make it call the function.
    *
    * @default false; the synth warns of more than 40 APIs
    */

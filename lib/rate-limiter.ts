@@ -44,11 +44,11 @@ import { WatchedLimiter } from './watched-limiter'
  */
 export class RateLimiter extends WatchedLimiter {
   /**
-   * A limiter that another app has deployed, in this account or in another one that shares it, to stand before APIs of
-   * this app. The stack must say its account and Region.
+   * A limiter that another app has deployed, in this account or in another one that shares it, to protect APIs of this
+   * app. The stack must set its account and Region.
    *
    * @param functionArn the function's, or its alias's where the limiter has `release`.
-   * @throws ConfigError for what is no function's ARN, and for one of another Region.
+   * @throws ConfigError for an ARN that is not a function's, and for one of another Region.
    */
   static fromFunctionArn(
     scope: Construct,
@@ -60,10 +60,10 @@ export class RateLimiter extends WatchedLimiter {
   }
 
   /**
-   * Stands in the place of a `protect()` that is taken out, for one deployment. CloudFormation leaves the authorizer on
-   * a route, and the headers on an integration, of whose template they merely vanish; this says that they are to go.
+   * Replaces a removed `protect()` for one deployment. When they merely disappear from the template, CloudFormation
+   * leaves the authorizer on a route and the headers on an integration; this removes them.
    *
-   * @throws ConfigError where `protect()` stands there as well, and for `mapStatuses` that no response has.
+   * @throws ConfigError if `protect()` is still called for the API, and for `mapStatuses` that no response has.
    */
   static unprotect(api: RestApi): void
   static unprotect(api: HttpApi, options?: UnprotectOptions): void
@@ -81,11 +81,11 @@ export class RateLimiter extends WatchedLimiter {
   readonly configTable: ITableV2
   protected readonly reserved: number | undefined
   private readonly seeds: Construct[] = []
-  /** Who else may call it, in words. */
+  /** Other principals that may call it, in words. */
   private readonly shared: string[] = []
   private readonly guard: Construct
   private invokeRole: Role | undefined
-  /** APIs with a permission each. */
+  /** APIs that have a permission each. */
   private permissions = 0
 
   constructor(
@@ -167,14 +167,14 @@ export class RateLimiter extends WatchedLimiter {
     }
   }
 
-  /** What stands behind the authorizer of an API. */
+  /** The function behind the authorizer of an API. */
   private access(): ProtectingLimiter {
     const { seeds, props, alias } = this
     const handler = alias ?? this.handler
     if (!props.invokeRole) this.permissions++
     else if (!this.invokeRole) {
       this.invokeRole = invokeRoleFor(this, this.callable())
-      this.guard.node.addDependency(this.invokeRole) // or it would be deleted though the guard refuses
+      this.guard.node.addDependency(this.invokeRole) // or it would be deleted although the guard refuses
     }
     const called = [...(alias ? [`alias ${props.release?.alias ?? 'live'}`] : []), ...(this.invokeRole ? ['role'] : [])]
     return { handler, invokeRole: this.invokeRole, seeds, called }
@@ -185,7 +185,7 @@ export class RateLimiter extends WatchedLimiter {
     return this.alias ? [this.handler, this.alias] : [this.handler]
   }
 
-  /** The function for everything that is written at deployment, created on first use. */
+  /** The function that writes at deployment, created on first use. */
   private seedFunction(): SeedFunction {
     const made = this.node.tryFindChild('Tiers') as SeedFunction | undefined
     return made ?? new SeedFunction(this, 'Tiers', { ...this.props, configTable: this.configTable })
@@ -197,15 +197,15 @@ export class RateLimiter extends WatchedLimiter {
    * defined in another template must name the returned `authorizerId`.
    *
    * @returns the resources that were created for it, in the stack that imports it.
-   * @throws if the API is made in this app, or was passed before.
+   * @throws if the API is created in this app, or was passed before.
    */
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
     return attachToApi(this.protector(), api, options)
   }
 
   /**
-   * Lets a function settle what its requests hold, by `withRateLimit` of `sluice/backend`: `dynamodb:UpdateItem` on the
-   * state table, whose name it gets in its environment. docs/security.md says what that lets a function do.
+   * Lets a function settle its requests' reservations by `withRateLimit` of `sluice/backend`: `dynamodb:UpdateItem` on
+   * the state table, whose name it gets in its environment. docs/security.md says what else that permits.
    *
    * @throws where the function is in another account or Region than the limiter, settles for another one, or has an
    * environment that cannot be set, such as an alias or a function that is imported.
@@ -216,10 +216,10 @@ export class RateLimiter extends WatchedLimiter {
 
   /**
    * Lets API Gateway call the authorizer for APIs of another account, or of all accounts of an organisation, whose
-   * stacks import the limiter by `RateLimiter.fromFunctionArn`. Nobody sees from here whether their APIs still call it:
-   * while it is shared, the deletion guard refuses.
+   * stacks import the limiter by `RateLimiter.fromFunctionArn`. This account cannot see whether their APIs still call
+   * it: while it is shared, the deletion guard refuses.
    *
-   * @throws ConfigError for what is no account or organisation, and for the limiter's own account.
+   * @throws ConfigError for an invalid account or organisation, and for the limiter's own account.
    */
   shareWith(others: OtherAccounts): void {
     this.shared.push(...permitOthers(this.alias ?? this.handler, others))

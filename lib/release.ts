@@ -20,8 +20,8 @@ export interface ReleaseOptions {
    */
   readonly alias?: string
   /**
-   * Instances of the released version that are kept initialised, so that requests up to that many at once meet no cold
-   * start. They cost money by the hour, and are a part of the reserved concurrency.
+   * Instances of the released version that are kept initialised, so that up to that many concurrent requests have no
+   * cold start. They cost money by the hour, and are a part of the reserved concurrency.
    * @default none
    */
   readonly provisionedConcurrency?: number
@@ -29,7 +29,7 @@ export interface ReleaseOptions {
    * How requests move to a new version, such as `LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES`. Meanwhile both
    * versions decide on the same tables, and count together. CodeDeploy goes back to the old version, and the deployment
    * fails, when half of the new version's requests fail within a minute, or when one of `rollbackAlarms` goes off.
-   * @default all at once, and nothing goes back by itself
+   * @default all at once, without automatic rollback
    */
   readonly rollout?: ILambdaDeploymentConfig
   /** More alarms that end a rollout, such as one on `metricDegraded()`. Needs `rollout`. @default none */
@@ -38,11 +38,11 @@ export interface ReleaseOptions {
 
 /** A bad token is an error of the function, too: an absolute number would let any caller end a rollout. */
 const FAILING_PERCENT = 50
-/** What CodeDeploy’s role has. */
+/** The permissions of CodeDeploy’s role. */
 const ROLLOUT_POLICY = 'AWSCodeDeployRoleForLambdaLimited'
 const NAME = /^(?!\d+$)[\w-]{1,128}$/
 
-/** An alias on the function's present version, and what moves it to the next one. */
+/** An alias on the function's current version, and the deployment that moves it to the next one. */
 export class Release extends Construct {
   readonly alias: Alias
   /** Undefined without `rollout`. */
@@ -63,14 +63,17 @@ export class Release extends Construct {
       deploymentConfig: rollout,
       alarms: [this.failingAlarm(handler, aliasName), ...rollbackAlarms],
     })
-    // older CDKs know of no acknowledged findings
+    // older CDKs have no acknowledged findings
     Validations?.of(this).acknowledge({
       id: `AwsSolutions::AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/${ROLLOUT_POLICY}]`,
       reason: 'AWS’s own policy for CodeDeploy, which names what moving an alias needs',
     })
   }
 
-  /** Goes off when most requests to the new version fail. Named by text, since the alias waits for the alarm. */
+  /**
+   * Goes off when most requests to the new version fail. It names the alias by text, since the alias waits for the
+   * alarm.
+   */
   private failingAlarm(handler: LambdaFunction, aliasName: string): Alarm {
     const { functionName, currentVersion } = handler
     const dimensionsMap = {

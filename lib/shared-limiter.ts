@@ -13,16 +13,15 @@ import { attachToApi, type Protector, protectApi } from './protect/protect-api'
 import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 
-/** What is known of a limiter that another app or account has deployed. */
+/** Options of a limiter that another app or account has deployed. */
 export interface SharedRateLimiterOptions {
   /**
    * Whether API Gateway calls the function by a role of this stack, which sharing with an organisation needs.
-   * @default false: what the limiter's account shares by `account`, and in that account itself a permission for each
-   * API
+   * @default false: the permission of `shareWith({ account })`, or, in the limiter's own account, one for each API
    */
   readonly invokeRole?: boolean
   /**
-   * What the limiter was made with: with `backend-429`, backends add the headers and answer 429.
+   * As the limiter itself is configured: with `backend-429`, backends add the headers and answer 429.
    * @default 'gateway-403'
    */
   readonly denials?: 'gateway-403' | 'backend-429'
@@ -38,7 +37,8 @@ export class SharedRateLimiter extends Construct {
   private invokeRole: Role | undefined
 
   /**
-   * @throws ConfigError for what is no function's ARN, or one of another Region, or where the stack's place is open.
+   * @throws ConfigError for an ARN that is not a function's, or one of another Region, or if the stack's account or
+   * Region is not set.
    */
   constructor(
     scope: Construct,
@@ -95,10 +95,10 @@ export class SharedRateLimiter extends Construct {
 }
 
 /**
- * The account of a function that may stand before what is made in a scope.
+ * The account of a function that may protect APIs in a scope.
  *
  * @param of a stack whose account that scope must have, too.
- * @throws ConfigError with all that is wrong.
+ * @throws ConfigError with every mistake.
  */
 function placeOf(scope: Construct, functionArn: string, of?: Stack): { readonly account: string } {
   const { path } = scope.node

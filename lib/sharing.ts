@@ -3,14 +3,14 @@ import { OrganizationPrincipal, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 
-/** Who else may call a limiter. */
+/** Another principal that may call a limiter. */
 export type OtherAccounts =
   | {
       /** By 12 digits. API Gateway may call the limiter for the authorizers of that account's APIs. */
       readonly account: string
       /**
        * Ids of the account's APIs that may call it.
-       * @default all APIs of the account, those that come later, too
+       * @default all APIs of the account, later ones too
        */
       readonly apis?: readonly string[]
     }
@@ -27,10 +27,10 @@ const ORGANIZATION = /^o-[a-z0-9]{10,32}$/
 const API = /^[a-z0-9]{1,64}$/
 
 /**
- * Lets others call a function.
+ * Lets another principal call a function.
  *
- * @returns who may call it, in words.
- * @throws ConfigError with all that is wrong.
+ * @returns the principal, in words.
+ * @throws ConfigError with every mistake.
  */
 export function permitOthers(handler: IFunction, others: OtherAccounts): string[] {
   return 'organization' in others ? permitOrganization(handler, others.organization) : permitAccount(handler, others)

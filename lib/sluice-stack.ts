@@ -70,7 +70,7 @@ export class SluiceStack extends Stack {
   }
 }
 
-/** Findings of cdk-nag that are as we want them, each with its reason. */
+/** Acknowledged findings of cdk-nag, each with its reason. */
 function acknowledge(stack: Stack): void {
   const prefix = 'AwsSolutions::AwsSolutions-'
   const reasons = {

@@ -2,15 +2,15 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BuildOptions, buildSync, type Metafile, transformSync } from 'esbuild'
 
-/** What packages import by `import()` for a part of theirs that nothing of ours uses: it would become a file. */
+/** Modules that packages import by `import()` for parts that Sluice does not use: they would become files. */
 const UNUSED = ['@smithy/core/event-streams']
 
 /**
- * Runs esbuild so that what is imported by `import()`, and what several entry points share, is in files of its own, all
- * of them CommonJS, which loads faster than ES modules. esbuild can do the first for ES modules only, so each file is
- * made CommonJS afterwards.
+ * Runs esbuild so that modules imported by `import()`, and modules that several entry points share, get files of their
+ * own, all of them CommonJS, which loads faster than ES modules. esbuild can split ES modules only, so each file is
+ * converted to CommonJS afterwards.
  *
- * @param after changes the code of a file, whose path is given in full.
+ * @param after changes the code of a file, given its absolute path.
  * @throws Error with esbuild's message.
  */
 export function buildSplit(

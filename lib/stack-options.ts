@@ -5,7 +5,7 @@ import type { Node } from 'constructs'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import type { RateLimiterProps } from './rate-limiter-props'
 
-/** What `npx cdk deploy -c name=value` may say about the stack of this repository. */
+/** The options of this repository's stack, by `npx cdk deploy -c name=value`. */
 export interface SluiceStackOptions
   extends Pick<
     RateLimiterProps,
@@ -21,7 +21,7 @@ export interface SluiceStackOptions
   > {
   /** @default 'Sluice' */
   readonly stackName?: string
-  /** Whether it has what watches the limiter: a dashboard, alarms, queries, a rule of who is denied. @default false */
+  /** Whether it has a dashboard, alarms, queries and a rule for denied callers. @default false */
   readonly dashboard?: boolean
 }
 
@@ -30,7 +30,7 @@ const DAYS = Object.values(RetentionDays).filter(
 )
 const NAME = /^[A-Za-z0-9_.-]{3,255}$/
 
-/** A setting: what makes a value of its text, `undefined` when nothing can, and what was wanted then. */
+/** A setting: a parser, which returns `undefined` for invalid text, and what was wanted. */
 const SETTINGS = {
   tiersFile: { read: (text: string) => text, wanted: 'a YAML file' },
   stackName: {
@@ -81,7 +81,7 @@ const SETTINGS = {
 /**
  * Reads the context of an app.
  *
- * @throws ConfigError with every setting that is wrong.
+ * @throws ConfigError with every invalid setting.
  */
 export function stackOptionsFrom(node: Node): SluiceStackOptions {
   const issues: Mistake[] = []

@@ -16,10 +16,10 @@ interface Notice {
 }
 
 /**
- * Writes the licenses of all packages of which a bundle has a part into its folder.
+ * Writes the licenses of all packages in a bundle into its folder.
  *
  * @param root the folder that the paths of the metafile start from.
- * @throws Error for a package without a license's text.
+ * @throws Error for a package without a license text.
  */
 export function writeNotices({ outputs }: Pick<Metafile, 'outputs'>, root: string, outdir: string): void {
   const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs))
@@ -40,7 +40,7 @@ export function writeNotices({ outputs }: Pick<Metafile, 'outputs'>, root: strin
 const packageOf = (path: string): string | undefined =>
   /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
 
-/** A package's license, and its notice, which the Apache License wants to be handed on with it. */
+/** A package's license, and its notice, which the Apache License requires to be passed on. */
 function noticeOf(folder: string): Notice {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Readonly<
     Record<string, string>
@@ -52,10 +52,7 @@ function noticeOf(folder: string): Notice {
   return { name: `${name} ${version}`, license: String(license), text }
 }
 
-/**
- * A package that was published without the text of its license has that of others of its scope, which are published by
- * the same people.
- */
+/** A package that was published without its license text gets that of others of its scope, from the same publisher. */
 function withText(notice: Notice, others: readonly Notice[]): Notice {
   if (notice.text !== '') return notice
   const scope = /^@[^/]+\//.exec(notice.name)?.[0]

@@ -7,7 +7,7 @@ const FIELDS = ['tiers', 'routes', 'global', 'settings'] as const
 /**
  * The tiers file that these props stand for; `undefined` where there are none.
  *
- * @throws ConfigError where they and a file, or some of them without tiers, are given.
+ * @throws ConfigError if they are combined with a file, or some of them are given without tiers.
  */
 export function tiersInCode(props: TiersInCode & { readonly tiersFile?: string }): TiersFile | undefined {
   const given = FIELDS.filter((field) => props[field] !== undefined)
@@ -27,7 +27,7 @@ export function tiersInCode(props: TiersInCode & { readonly tiersFile?: string }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** What is no object stays as it is, to be reported as that. */
+/** A value that is not an object is returned unchanged, to be reported later. */
 const eachNamed = (items: unknown) =>
   isObject(items) ? Object.fromEntries(Object.entries(items).map(([name, item]) => [name, named(item)])) : items
 
@@ -53,5 +53,5 @@ function nameOf({ algorithm, window, cost }: Nameless): string {
   return typeof cost === 'string' ? `${cost}-${per}` : per
 }
 
-/** As YAML has it: a field that is `undefined` is none. */
+/** As in YAML: a field that is `undefined` is absent. */
 const withoutUndefined = (value: object): object => JSON.parse(JSON.stringify(value))

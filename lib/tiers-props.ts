@@ -11,18 +11,18 @@ interface TierPolicyExtras {
   readonly by?: CountedByProp
 }
 
-/** A policy on requests in time, as in a tiers file. docs/config-table.md describes each field. */
+/** A policy on requests in a time window, as in a tiers file. docs/config-table.md describes each field. */
 export interface WindowPolicyProps
   extends TierPolicyExtras,
     Omit<PolicyInput, 'name' | 'window' | 'maxDelay' | 'blockFor'> {
   readonly window: Duration | 'day' | 'week' | 'month' | 'year'
   readonly maxDelay?: Duration
   readonly blockFor?: Duration
-  /** Whether, and for how long at most, units are reserved until the backend says what was used. @default false */
+  /** Whether, and for how long at most, units are reserved until the backend reports its use. @default false */
   readonly settle?: boolean | Duration
 }
 
-/** A policy on requests that are running, as in a tiers file. */
+/** A policy on concurrent requests, as in a tiers file. */
 export interface RunningPolicyProps extends TierPolicyExtras, Pick<ConcurrencyInput, 'algorithm' | 'limit' | 'action'> {
   readonly timeout: Duration
 }
@@ -31,11 +31,11 @@ export interface RunningPolicyProps extends TierPolicyExtras, Pick<ConcurrencyIn
 export type TierPolicyProps = WindowPolicyProps | RunningPolicyProps
 /** A policy of a route, or of every request. */
 export type SharedPolicyProps = TierPolicyProps & {
-  /** The tiers whose callers it holds for. @default all */
+  /** The tiers to whose callers it applies. @default all */
   readonly tiers?: readonly string[]
 }
 
-/** What one kind of caller may send. */
+/** The limits of one kind of caller. */
 export interface TierProps {
   readonly policies: readonly TierPolicyProps[]
   /** Whom its policies count. @default 'client' */
@@ -44,7 +44,7 @@ export interface TierProps {
   readonly credentials?: 'required' | 'optional'
   /** What happens to its requests while the state table is unavailable. @default the function's */
   readonly failureMode?: 'local' | 'allow' | 'deny'
-  /** The APIs that it holds for, where its name ends in `@` and a word. @default all */
+  /** The APIs to which it applies, if its name ends in `@` and a word. @default all */
   readonly apis?: readonly string[]
 }
 
@@ -54,7 +54,9 @@ export type CostProp =
   | ({
       readonly default?: number
       readonly max: number
-      /** Of a value without a number above 0, such as `all`, and of a body of unknown length. @default `max` */
+      /**
+       * The cost of a value without a number above 0, such as `all`, and of a body of unknown length. @default `max`
+       */
       readonly unbounded?: number
       readonly divide?: number
       readonly roundUp?: boolean
@@ -70,7 +72,7 @@ export interface RouteProps extends Omit<TierProps, 'policies' | 'failureMode'> 
   readonly policies?: readonly SharedPolicyProps[]
   /** @default 1 */
   readonly cost?: CostProp
-  /** Of policies that count another cost, by its name. @default 1 each */
+  /** The cost for policies that count another cost, by its name. @default 1 each */
   readonly costs?: Readonly<Record<string, CostProp>>
   /** @default false */
   readonly settle?: boolean | Duration
@@ -89,6 +91,6 @@ export interface TiersInCode {
   readonly routes?: Readonly<Record<string, RouteProps>>
   /** Policies of every request; beside `tiers` only. @default none */
   readonly global?: { readonly policies: readonly SharedPolicyProps[]; readonly by?: CountedByProp }
-  /** Settings as in a tiers file; beside `tiers` only. @default docs/config-table.md says each */
+  /** Settings as in a tiers file; beside `tiers` only. @default see docs/config-table.md */
   readonly settings?: Readonly<Record<string, unknown>>
 }

@@ -6,7 +6,7 @@ import { synthesised } from './protect/synthesised'
 
 /**
  * Warns of a VPC of the app that has no endpoint for DynamoDB: without a NAT gateway no decision reaches the table, and
- * with one each costs its price. Endpoints of a VPC that is imported cannot be seen.
+ * with one each costs its price. Endpoints of an imported VPC cannot be checked.
  */
 export function warnOfMissingEndpoint(scope: Construct, vpc: IVpc | undefined): void {
   if (!vpc || !isResource(vpc.node.defaultChild, CfnVPC.CFN_RESOURCE_TYPE_NAME)) return
@@ -29,7 +29,7 @@ interface FunctionPlace {
   readonly vpcSubnets?: SubnetSelection
 }
 
-/** Warns of a guard that asks API Gateway, from subnets that have no way out of their VPC. */
+/** Warns of a guard that calls API Gateway from subnets without a route out of their VPC. */
 export function warnOfUnreachableGuard(scope: Construct, { vpc, vpcSubnets }: FunctionPlace): void {
   if (!vpc) return
   const isolated = new Set(vpc.isolatedSubnets)

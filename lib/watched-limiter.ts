@@ -10,10 +10,10 @@ import { LimiterDashboard, type LimiterDashboardOptions } from './watch/limiter-
 import { LimiterQueries } from './watch/limiter-queries'
 import { NearingRule, type NearingRuleOptions } from './watch/nearing-rule'
 
-/** By this id the warning can be acknowledged. */
+/** The id by which the warning can be acknowledged. */
 const WARNING = 'sluice:sharedMetricsNamespace'
 
-/** What watches a limiter in CloudWatch: each part is made, and costs something, only if you call for it. */
+/** The monitoring of a limiter in CloudWatch: each part is created, and costs money, only if you call its method. */
 export abstract class WatchedLimiter extends LimiterMetrics {
   abstract readonly logGroup: ILogGroup
   abstract readonly configTable: ITableV2
@@ -22,7 +22,7 @@ export abstract class WatchedLimiter extends LimiterMetrics {
 
   /**
    * Creates a dashboard: allowed and denied, denied by tier and policy, latency, conflicts, concurrency, mistakes and
-   * cost. docs/observability.md says what it costs.
+   * cost. docs/observability.md has its price.
    *
    * @throws when it is called again.
    */
@@ -36,10 +36,10 @@ export abstract class WatchedLimiter extends LimiterMetrics {
   }
 
   /**
-   * Creates the recommended alarms, whose descriptions say what to do first. Those of `addConcurrencyAlarms` are among
+   * Creates the recommended alarms, whose descriptions name the first step. Those of `addConcurrencyAlarms` are among
    * them: call one of the two. docs/runbook.md has an entry for each.
    *
-   * @throws ConfigError with all that is wrong in the options; an error when it is called again.
+   * @throws ConfigError with every mistake in the options; an error when it is called again.
    */
   addAlarms(options?: LimiterAlarmsOptions): LimiterAlarms {
     this.warnOfSharedNamespace()
@@ -47,7 +47,7 @@ export abstract class WatchedLimiter extends LimiterMetrics {
   }
 
   /**
-   * Saves queries of the log in CloudWatch Logs Insights: callers denied most, by which policy, and for the first time,
+   * Saves queries of the log in CloudWatch Logs Insights: callers denied most, denials by policy, newly denied callers,
    * decisions without the state table, mistakes in the config table.
    *
    * @throws when it is called again.
@@ -60,7 +60,7 @@ export abstract class WatchedLimiter extends LimiterMetrics {
    * Creates a Contributor Insights rule that ranks callers, by hash, by how often they were denied; a dashboard shows
    * it. It needs a log group of the standard class.
    *
-   * @throws ConfigError where the function logs no denials, by its `logLevel`; an error when it is called again.
+   * @throws ConfigError if the function logs no denials at its `logLevel`; an error when it is called again.
    */
   addDeniedCallersRule(): DeniedCallersRule {
     this.assertLogged('denials')
@@ -72,11 +72,10 @@ export abstract class WatchedLimiter extends LimiterMetrics {
 
   /**
    * Sends an event to EventBridge for each caller that nears a limit, and to the targets: a topic, a queue, a function.
-   * It costs a small function, a subscription filter of the log group, which may have two, and $1.00 for a million
-   * events.
+   * It costs a small function, one of the log group's two subscription filters, and $1.00 for a million events.
    *
-   * @throws ConfigError where the function does not log it, by its `logLevel`, and with all that is wrong in the
-   * options; an error when it is called again.
+   * @throws ConfigError if the function does not log it at its `logLevel`, and with every mistake in the options; an
+   * error when it is called again.
    */
   addNearingRule(options: NearingRuleOptions): NearingRule {
     this.assertLogged('callers that near a limit')

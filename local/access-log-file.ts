@@ -6,8 +6,8 @@ import { reasonOf, StartError } from './start-error'
 const MAX_WAITING = 10_000
 
 /**
- * Appends lines to a file. Nobody waits for it, and a line that cannot be written is left out: that is said once, and
- * how many are missing once the file can be written again.
+ * Appends lines to a file in the background. A line that cannot be written is dropped: this is reported once, and the
+ * number of dropped lines once the file can be written again.
  */
 export class AccessLogFile {
   private waiting: string[] = []
@@ -20,7 +20,7 @@ export class AccessLogFile {
   private readonly fd: number
 
   /**
-   * @param note gets a sentence for whoever watches.
+   * @param note gets a sentence for the user.
    * @throws StartError where the file cannot be opened.
    */
   constructor(
@@ -87,7 +87,7 @@ export class AccessLogFile {
 
 const NEWLINE = 0x0a
 
-/** Whether a file that is there has no end of its last line. @throws StartError for what is no file */
+/** Whether an existing file does not end with a line break. @throws StartError for something other than a file */
 function endsWithinLine(path: string): boolean {
   const stat = tried(path, () => statSync(path, { throwIfNoEntry: false }))
   if (stat?.isDirectory()) throw new StartError(`--access-log must be a file, and ${path} is a folder`)

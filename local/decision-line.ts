@@ -1,12 +1,12 @@
 import type { Decided } from './gateway/decided'
 
-/** `200 free GET /hello 58 left`: what the terminal shows of each decision. */
+/** `200 free GET /hello 58 left`: the line of each decision in the terminal. */
 export function decisionLine({ method, path, status, context }: Decided): string {
   const tier = textOf(context?.tier) || '-'
   return [status, tier, method, path, standing(context)].filter((part) => part !== '').join(' ')
 }
 
-/** How the caller stands after the decision. */
+/** The caller's state after the decision. */
 function standing(context: Decided['context']): string {
   if (context === undefined) return ''
   const reason = textOf(context.reason)

@@ -34,9 +34,9 @@ const FINISH_WITHIN_MS = 12_000
 
 /**
  * Starts engine, tables, authorizer instances and gateway, in this order; prints the ready line when a request would be
- * served, and returns when it was stopped.
+ * served, and returns when it is stopped.
  *
- * @throws StartError, UserError or ConfigError for what the user can correct. Nothing runs any more then.
+ * @throws StartError, UserError or ConfigError for mistakes that the user can correct. Then nothing keeps running.
  */
 export async function runDev(options: DevOptions, io: DevIo): Promise<void> {
   const shutdown = new Shutdown()
@@ -101,8 +101,8 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
         ...(page?.isWatched && io.env.SLUICE_LOG_LEVEL === undefined && { SLUICE_LOG_LEVEL: 'info' }),
       },
       log: (printed) => {
-        const told = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
-        const shown = page ? withoutPagesOwn(told, page, io.env) : told
+        const lines = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
+        const shown = page ? withoutPagesOwn(lines, page, io.env) : lines
         if (shown !== '') log(shown)
       },
     })
@@ -146,7 +146,7 @@ interface InForce {
   readonly io: DevIo
 }
 
-/** Puts the tiers file in force whenever it is saved. @returns what ends it. */
+/** Applies the tiers file whenever it is saved. @returns a function that stops this. */
 function watchTiers(text: string, { tiers: path }: DevOptions, { client, pool, io }: InForce): () => void {
   return watchText(path, text, {
     gone: () => io.note(`${path} is gone: the tiers stay as they are until it exists again`),
@@ -177,7 +177,7 @@ function readTiers(path: string): string {
   }
 }
 
-/** The file that Lambda would load: the package has it built, in a clone it is built from the source. */
+/** The file that Lambda would load: prebuilt in the package, built from the source in a clone. */
 function authorizerBundle(shutdown: Shutdown): string {
   const published = join(__dirname, '..', 'authorizer', 'index.js')
   if (existsSync(published)) return published
@@ -187,7 +187,7 @@ function authorizerBundle(shutdown: Shutdown): string {
   return buildAuthorizerBundle(folder)
 }
 
-/** What the page wants to know of the log. Lines that are there for it alone are not printed. */
+/** Passes log events to the page, and drops the lines that are only for it. */
 function withoutPagesOwn(printed: string, page: Console, env: DevIo['env']): string {
   const lines = printed.split(/(?<=\n)/).filter((line) => {
     const { event, level } = parsed(line)
@@ -212,9 +212,9 @@ const METRICS = /^\{"_aws":.*\n/gm
 /** Variables by which the user may configure the log and the metrics. */
 const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
 
-/** The whole environment of the authorizer, as in Lambda. */
+/** The complete environment of the authorizer, as in Lambda. */
 function lambdaEnvironment(endpoint: string, env: DevIo['env']): Record<string, string> {
-  const told = Object.entries(env).filter(([name, value]) => TELEMETRY.test(name) && value !== undefined)
+  const telemetry = Object.entries(env).filter(([name, value]) => TELEMETRY.test(name) && value !== undefined)
   return {
     ...awsEnvironment(env),
     // The SDK's warning about Node versions, once for each thread; in Lambda the stack chooses the runtime.
@@ -223,7 +223,7 @@ function lambdaEnvironment(endpoint: string, env: DevIo['env']): Record<string, 
     SLUICE_CONFIG_TABLE: TABLES.config,
     SLUICE_DYNAMODB_ENDPOINT: endpoint,
     SLUICE_LOG_LEVEL: 'warn',
-    ...(Object.fromEntries(told) as Record<string, string>),
+    ...(Object.fromEntries(telemetry) as Record<string, string>),
     ...(env.SLUICE_DEADLINE_MS && { SLUICE_DEADLINE_MS: env.SLUICE_DEADLINE_MS }),
   }
 }

@@ -4,7 +4,7 @@ import { LOCAL_TABLES, localAwsEnvironment } from '../cli/tables/local-engine'
 /** The tables that the local gateway seeds and uses; the command line knows the same names. */
 export const TABLES = LOCAL_TABLES
 
-/** The part of Lambda's environment with which the SDK signs. */
+/** The part of Lambda's environment that the SDK needs for signing. */
 export const awsEnvironment = (env: Parameters<typeof localAwsEnvironment>[0] = process.env) => localAwsEnvironment(env)
 
 /** A client that reads its configuration from `awsEnvironment` only, and does not retry. */

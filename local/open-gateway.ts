@@ -15,7 +15,7 @@ import { handlerBackend, sampleBackend } from './web-socket/backends'
 import { assertWs, startWebSocketGateway } from './web-socket/gateway'
 import { routeSelection } from './web-socket/route-selection'
 
-/** What a gateway is made with beside its options. */
+/** The parts of a gateway beside its options. */
 interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls' | 'accessLog'> {
   readonly authorize: Authorize
   /** The server behind the gateway. */
@@ -23,7 +23,7 @@ interface GatewayParts extends Pick<GatewayOptions, 'log' | 'decided' | 'calls' 
   readonly routes: readonly Route[] | undefined
   /** DynamoDB. */
   readonly engine: Pick<GuardedEngine, 'endpoint' | 'direct'>
-  /** Of the console's page. @default none */
+  /** The console's page. @default none */
   readonly endpoints?: ReadonlyMap<string, Endpoint>
 }
 
@@ -33,7 +33,7 @@ const BY_ACTION = '$request.body.action'
 const OF_WEB_SOCKETS = { handler: '--handler', routes: '--routes', routeSelection: '--route-selection' } as const
 const OF_REQUESTS = { backend: '--backend', openapi: '--openapi' } as const
 
-/** @throws StartError for options of another kind of API, a route selection that is none, or a missing package. */
+/** @throws StartError for options of another kind of API, an invalid route selection, or a missing package. */
 export function checkApi(options: DevOptions): void {
   const isWebSocket = options.api === 'websocket'
   const others = isWebSocket ? OF_REQUESTS : OF_WEB_SOCKETS
@@ -48,7 +48,7 @@ export function checkApi(options: DevOptions): void {
   if (isWebSocket) assertWs()
 }
 
-/** Opens the gateway of an API of the kind that is wanted. */
+/** Opens the gateway for the requested kind of API. */
 export async function openGateway(options: DevOptions, parts: GatewayParts): Promise<LoopbackServer> {
   const { authorize, url, routes, engine, endpoints, log, decided, calls, accessLog } = parts
   const about = { dynamodb: engine.endpoint, stateTable: TABLES.state, configTable: TABLES.config }
@@ -63,7 +63,7 @@ export async function openGateway(options: DevOptions, parts: GatewayParts): Pro
   }
   if (options.api === 'websocket') {
     const { endpoint, direct } = engine
-    // a handler may ask with what refuses the ports that browsers refuse, as Node's fetch does
+    // a handler's client may refuse the ports that browsers refuse, as Node's fetch does
     setEnvironment({ SLUICE_CONFIG_TABLE: TABLES.config, AWS_ENDPOINT_URL_DYNAMODB: endpoint }, endpoint)
     const { handler, routeSelection: by = BY_ACTION } = options
     const selectRoute = routeSelection(by, routeKeysOf(options))
@@ -87,7 +87,7 @@ function sample(endpoint: string): Backend {
   return createBackend()
 }
 
-/** What a function in this process finds, as `grantSettle()` would set it. */
+/** The environment of a function in this process, as `grantSettle()` would set it. */
 function setEnvironment(more: Readonly<Record<string, string>>, endpoint: string): void {
   const settling = { SLUICE_STATE_TABLE: TABLES.state, SLUICE_DYNAMODB_ENDPOINT: endpoint }
   Object.assign(process.env, awsEnvironment(), settling, more)

@@ -20,8 +20,8 @@ interface Tables {
 }
 
 /**
- * A key of each tier but the anonymous one, to try the local gateway with. They are in clear because they give access
- * to nothing.
+ * A key for each tier but the anonymous one, to try the local gateway. They are in clear because they give access to
+ * nothing.
  */
 export const keysOf = ({ tiers }: TiersFile) =>
   Object.keys(tiers)
@@ -29,8 +29,8 @@ export const keysOf = ({ tiers }: TiersFile) =>
     .map((tier) => ({ apiKey: `demo-${tier}-key`, id: `demo-${tier}`, tier }))
 
 /**
- * Creates both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
- * the file, the secrets of a deployment, and the keys to try. Edited items are kept.
+ * Creates missing tables, and seeds the config table as a deployment does: the tiers and routes of the file, the
+ * secrets of a deployment, and the sample keys. Edited items are kept.
  *
  * @returns the sort keys of items that were kept because they were edited, and differ from those of the file.
  */
@@ -46,11 +46,11 @@ export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFi
 }
 
 /**
- * Writes a file that was saved while the gateway runs: what it has, and away with what it no longer has. Clients, the
- * block list and the switch stay. In one transaction, where the engine has any.
+ * Writes a file that was saved while the gateway runs: it writes what the file has, and deletes what it no longer has.
+ * Clients, the block list and the switch stay. In one transaction, if the engine has transactions.
  *
  * @returns how many items were changed.
- * @throws ConfigError where the table would be invalid, WriteConflictError where somebody edited an item meanwhile.
+ * @throws ConfigError if the table would be invalid, WriteConflictError if an item was edited meanwhile.
  */
 export async function replaceTiers(client: DynamoDBClient, tables: Tables, file: TiersFile): Promise<number> {
   const documents = documentsOf(client)
@@ -78,7 +78,7 @@ export async function replaceTiers(client: DynamoDBClient, tables: Tables, file:
   return writes.length
 }
 
-/** What the gateway writes is recorded as a deployment's is. */
+/** The gateway's writes are recorded like a deployment's. */
 const newTrail = (): AuditTrail => {
   const about = { change: newChangeId(), by: 'sluice dev', how: 'sluice dev' }
   return new AuditTrail(async () => about, Date.now)
@@ -105,7 +105,7 @@ async function seedKeys(client: DynamoDBClient, { config }: Tables, file: TiersF
   }
 }
 
-/** The key of a tier that is gone, unless somebody has made another client of it. */
+/** The sample key of a removed tier, unless it was made another client's. */
 async function removeKey(client: DynamoDBClient, { config }: Tables, sk: string): Promise<void> {
   for (const { apiKey, ...sample } of keysOf({ tiers: { [sk.replace(/^tier#/, '')]: {} } })) {
     const key = clientKey(hashApiKey(apiKey))

@@ -7,7 +7,7 @@ export class Shutdown {
     return this.#done !== undefined
   }
 
-  /** A step added after the stop began, for something that was still starting, runs at once. */
+  /** A step that is added after the stop began, for something that was still starting, runs at once. */
   add(step: () => unknown): void {
     if (this.#done === undefined) this.#steps.push(step)
     else this.#done = this.#done.then(async () => void (await step()))

@@ -1,25 +1,25 @@
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How often the file is looked at. Looking works for files that are replaced, and on every file system. */
+/** How often the file is polled. Polling works for replaced files, and on every file system. */
 const INTERVAL_MS = 200
 
-/** A file counts as saved when it has not changed for so long: editors write in several steps. */
+/** A file counts as saved when it has not changed for this time: editors write in several steps. */
 const SETTLED_MS = 60
 
-/** What is done about a file that was saved. */
+/** The listeners to a watched file. */
 export interface FileChanges {
   /** Gets the text. Called for one text at a time, in the order in which they were saved. */
   saved(text: string): Promise<void>
-  /** The file is not there, or cannot be read. */
+  /** The file is missing or unreadable. */
   gone(): void
 }
 
 /**
- * Follows a file that may be written, replaced, deleted and made again.
+ * Watches a file that may be written, replaced, deleted and created again.
  *
- * @param text what was read of it before.
- * @returns what ends it.
+ * @param text its last known content.
+ * @returns a function that stops watching.
  */
 export function watchText(path: string, text: string, changes: FileChanges): () => void {
   let last: string | undefined = text

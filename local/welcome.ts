@@ -23,9 +23,7 @@ export interface Running {
   readonly routes?: readonly Route[]
 }
 
-/**
- * The text after the ready line: who can call, with which limits, where decisions are made, and which commands to try.
- */
+/** The text after the ready line: callers and their limits, where decisions are made, and commands to try. */
 export function welcome({ url, engine, options, kept = [], tiers: file, routes }: Running): string {
   const tiers = file.tiers as unknown as Readonly<Record<string, Tier>>
   const header = keyHeader(file)
@@ -127,7 +125,7 @@ export function commandLines(endpoint: string, file: TiersFile): string[] {
   ]
 }
 
-/** Commands that ask this gateway, as printed. */
+/** Commands that call this gateway, as printed. */
 function watchLines(url: string, { tiers }: TiersFile): string[] {
   const all = Object.entries(tiers as unknown as Readonly<Record<string, Tier>>)
   const [tier, { policies: [policy] = [] }] = all.find(([name, one]) => name !== ANONYMOUS && one.policies?.length) ??
@@ -146,7 +144,7 @@ const API_NAMES = {
   websocket: 'WebSocket (a connection is denied with a plain 403)',
 } as const
 
-/** The header in which an API key is sent; `undefined` where the tiers read none. */
+/** The header in which an API key is sent; `undefined` if the tiers read none. */
 export function keyHeader(file: TiersFile): string | undefined {
   const source = checkTiersFile(file, '').settings.identity.find((one) => one.source === 'api-key')
   return source?.header.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase())

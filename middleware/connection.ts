@@ -25,7 +25,7 @@ export interface NodeResponse extends ServerStream {
   setHeader(name: string, value: string): unknown
 }
 
-/** What is seen of one request and of its handler. */
+/** The observable course of one request and of its handler. */
 export class Connection {
   private running: RunningRequest | undefined
 
@@ -66,7 +66,7 @@ export class Connection {
     else forget = onSocketClose(this.response, over)
   }
 
-  /** Whether somebody wants to know the end of the request. */
+  /** Whether anything listens for the end of the request. */
   get isWatched(): boolean {
     return this.running !== undefined
   }
@@ -107,7 +107,7 @@ const listeners = new WeakMap<Socket, Set<() => void>>()
  * Calls the listener when the response's socket closes. A pipelined response that waits for those before it has no
  * socket yet, and Node never closes it.
  *
- * @returns what makes it forget the listener, for the socket may serve many more requests.
+ * @returns a function that removes the listener, since the socket may serve many more requests.
  */
 function onSocketClose(response: ServerStream, listener: () => void): () => void {
   const socket = response.req?.socket

@@ -4,11 +4,11 @@ import { tighter } from '../limiter/decision'
 const decisions = new WeakMap<object, Decision>()
 
 /**
- * What the middlewares have decided about a request: for a handler that serves `priority: 'low'` from a cache, or gives
- * units back. Of several middlewares it is one decision over all their policies.
+ * The decision of the middlewares about a request: for a handler that serves `priority: 'low'` from a cache, or gives
+ * units back. Several middlewares give one decision over all their policies.
  *
- * @param request what the framework hands to its middlewares: `req`, `request`, `c` or `ctx`.
- * @returns `undefined` where none has counted the request.
+ * @param request what the framework passes to its middlewares: `req`, `request`, `c` or `ctx`.
+ * @returns `undefined` if no middleware has counted the request.
  */
 export function decisionOf(request: object): Decision | undefined {
   return decisions.get(request)

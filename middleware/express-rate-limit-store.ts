@@ -15,15 +15,15 @@ import { NAMESPACE } from '../limiter/subject-key'
 /** Where the hits are counted. */
 export interface ExpressRateLimitStoreOptions extends Pick<LimiterOptions, 'store' | 'hmacKey' | 'deadlineMs'> {
   /**
-   * Stands before each key, such as `login:`: limiters with different prefixes count apart, whatever their keys are.
+   * Prepended to each key, such as `login:`: limiters with different prefixes count apart, whatever their keys are.
    * @default 'rate-limit:'
    */
   readonly prefix?: string
 }
 
-/** How often a key was hit in the present window. */
+/** How often a key was hit in the current window. */
 export interface HitCount {
-  /** Counts on past every limit, which the store does not know. */
+  /** Keeps counting past every limit, since the store does not know the limit. */
   readonly totalHits: number
   /** When the window ends. */
   readonly resetTime: Date
@@ -37,7 +37,7 @@ const OPTIONS = {
 } as const satisfies FieldRules
 
 /**
- * A prefix that is known from what it stands before: its only colon is its end. Any other is a namespace as well, or
+ * A prefix that can be told from the key after it: its only colon is its end. Any other prefix is also a namespace, or
  * `ip:x` under `login:` would be `x` under `login:ip:`.
  */
 const ENDS_IN_ONLY_COLON = /^[^:]+:$/
@@ -68,7 +68,7 @@ export class ExpressRateLimitStore {
   /**
    * Called by express-rate-limit. It logs an error that this throws, so each hit throws it again.
    *
-   * @throws ConfigError for a window that is no whole number of milliseconds.
+   * @throws ConfigError for a window that is not a whole number of milliseconds.
    */
   init({ windowMs }: { readonly windowMs: number }): void {
     this.limiter = undefined
@@ -86,7 +86,7 @@ export class ExpressRateLimitStore {
     return toHitCount(await this.ready().take(this.subjectOf(key)), now)
   }
 
-  /** Takes one hit back, if there is one in the present window. */
+  /** Takes one hit back, if there is one in the current window. */
   async decrement(key: string): Promise<void> {
     await this.ready().refund(this.subjectOf(key))
   }
@@ -131,8 +131,8 @@ export class ExpressRateLimitStore {
 }
 
 /**
- * @param now when the store was asked. So the end is never told too late: until then express-rate-limit takes hits
- * back, and it is never one of the next window.
+ * @param now when the store was called. So the reported end is never too late: express-rate-limit takes hits back until
+ * then, and must not take back one of the next window.
  */
 const toHitCount = ({ limit, remaining, resetAfterMs }: Standing, now: number): HitCount => ({
   totalHits: limit - remaining,

@@ -2,7 +2,7 @@ import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
-/** As much of Express's request as is used here; any server that calls `(req, res, next)` has it. */
+/** The part of Express's request that is used here; any server that calls `(req, res, next)` has it. */
 export interface ExpressRequest {
   readonly ip?: string | undefined
   readonly socket: { readonly remoteAddress?: string | undefined }

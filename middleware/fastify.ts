@@ -4,12 +4,12 @@ import { Connection, type ServerStream } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
-/** As much of Fastify's request as is used here. */
+/** The part of Fastify's request that is used here. */
 export interface FastifyRequest {
   readonly ip: string
 }
 
-/** As much of Fastify's reply as is used here. */
+/** The part of Fastify's reply that is used here. */
 export interface FastifyReply {
   readonly raw: ServerStream
   code(status: number): unknown
@@ -47,13 +47,13 @@ export function fastifyRateLimit<Request extends FastifyRequest = FastifyRequest
   }
 }
 
-/** Of each request that a handler is to serve. */
+/** For each request that a handler will serve. */
 const connections = new WeakMap<object, readonly Connection[]>()
 const handlerEnds = new WeakMap<object, () => void>()
 
 type Method = (...args: never[]) => unknown
 
-/** What Fastify tells of a handler. */
+/** What Fastify publishes about a handler. */
 interface Trace {
   readonly request: object
   readonly reply: Record<'hijack' | 'then' | 'send', Method>
@@ -71,7 +71,7 @@ const HANDLERS = {
       for (const endPart of ends) endPart()
     }
     handlerEnds.set(request, end)
-    // a handler that returns the reply has ended, and what one does that hijacks it is not shown
+    // a handler that returns the reply has ended; what a handler does after hijacking the reply is not visible
     onCall(reply, 'then', end)
     onCall(reply, 'hijack', end)
     onCall(reply, 'send', (payload) => {

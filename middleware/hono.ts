@@ -2,7 +2,7 @@ import { Connection, type ServerStream } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
-/** As much of Hono's context as is used here. */
+/** The part of Hono's context that is used here. */
 export interface HonoContext {
   /** The bindings of the runtime; those of `@hono/node-server` have the request of Node. */
   readonly env: unknown
@@ -14,8 +14,7 @@ export interface HonoContext {
 
 /**
  * For Hono: `app.use(honoRateLimit({ limiter }))`. On Node's server the address is that of the connection; elsewhere,
- * and behind proxies, `address` says it: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of the
- * runtime.
+ * and behind proxies, set `address`: `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of the runtime.
  *
  * @throws ConfigError with every mistake in the options.
  */

@@ -2,7 +2,7 @@ import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
-/** As much of Koa's context as is used here. */
+/** The part of Koa's context that is used here. */
 export interface KoaContext {
   readonly ip: string
   readonly res: NodeResponse & { writeHead: (...args: never[]) => unknown }

@@ -5,23 +5,23 @@ import { checkOptions, type FieldRules } from '../limiter/policies/report'
 /** What is the same for all requests, or depends on the request. */
 export type ByRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>)
 
-/** What a middleware wants. `Request` is what its framework hands to the functions: `req`, `request`, `c` or `ctx`. */
+/** Options of a middleware. `Request` is what its framework passes to the functions: `req`, `request`, `c` or `ctx`. */
 export interface RateLimitOptions<Request> {
   /**
-   * What `createLimiter` made. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
+   * The limiter from `createLimiter`. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
    * released when the response is over and, as far as the framework shows it, the handler has ended; see `slotOf`.
    */
   readonly limiter: Pick<Limiter, 'take' | 'acquire' | 'refund' | 'countsRunning'>
   /**
-   * Whom a request counts as, such as `user:42`. Where it is empty or `undefined`, the address counts. A value that
-   * callers can choose is a quota for each value that they make up: take what was verified before.
+   * Whom a request counts as, such as `user:42`. Where it is empty or `undefined`, the address counts. If callers can
+   * choose the value, they get a quota for each value that they make up: use a verified one.
    *
-   * What it throws goes to the framework's error handler, and the request goes no further.
+   * An error that it throws goes to the framework's error handler, and the request is not served.
    * @default the address, `ip:203.0.113.7`
    */
   readonly keyBy?: (request: Request) => string | undefined | Promise<string | undefined>
   /**
-   * Whole units that a request takes. One that takes nothing passes uncounted. A route that costs more needs a
+   * Whole units that a request takes. A request that takes none passes uncounted. A route that costs more needs a
    * middleware of its own: a function that compares paths is evaded by other spellings of a path, such as `/EXPORT`.
    * @default 1
    */
@@ -33,7 +33,7 @@ export interface RateLimitOptions<Request> {
    * @default none does
    */
   readonly skip?: (request: Request) => boolean | Promise<boolean>
-  /** The caller's address, where the framework does not know it. @default what the framework says */
+  /** The caller's address, if the framework does not know it. @default the framework's */
   readonly address?: (request: Request) => string | undefined
   /** Bits of an IPv6 address that identify one caller, 1 to 128. @default 56 */
   readonly ipv6Prefix?: number

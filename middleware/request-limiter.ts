@@ -12,10 +12,10 @@ import { slotsOf } from './slots'
 
 /** What a middleware does with a request. */
 export type Outcome =
-  /** The handler is asked, and its response gets these headers. */
+  /** The handler is called, and its response gets these headers. */
   | { readonly kind: 'passes'; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: 'denied'; readonly response: TooManyRequests }
-  /** The client left while its request was delayed: nobody is there to be answered. */
+  /** The client left while its request was delayed: there is nothing to answer. */
   | { readonly kind: 'left' }
 
 type Units = Required<Pick<TakeOptions, 'cost'>> & Pick<TakeOptions, 'costs'>
@@ -35,8 +35,8 @@ export class RequestLimiter<Request extends object> {
   }
 
   /**
-   * Decides a request once, however often it passes the same middleware. Slots that it takes of policies on running
-   * requests are released when it has ended.
+   * Decides a request once, however often it passes the same middleware. Slots that it takes of concurrency policies
+   * are released when it has ended.
    */
   decide(request: Request, connection: Connection): Promise<Outcome> {
     const outcome = this.outcomes.get(request) ?? this.count(request, connection)
@@ -85,7 +85,7 @@ async function valueFor<Request, Value>(value: ByRequest<Request, Value>, reques
 const takesNothing = ({ cost, costs = {} }: Units): boolean =>
   cost === 0 && Object.values(costs).every((units) => units === 0)
 
-/** The same as the authorizer says of a decision. */
+/** The same context as the authorizer's for a decision. */
 function contextOf(decision: Decision): AuthorizerContext {
   const shapes = Object.entries(decision.policies).map(([name, { limit, windowMs, counts }]) => ({
     name,

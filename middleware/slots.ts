@@ -20,10 +20,10 @@ export interface RequestSlot {
 const slots = new WeakMap<object, RequestSlots>()
 
 /**
- * The slots of a request: for a handler that goes on where its framework does not show it, or that needs its slot no
- * longer. Where a request has no slot, such as one that is skipped, both methods answer `false`.
+ * The slots of a request: for a handler that continues where its framework does not show it, or that no longer needs
+ * its slot. Where a request has no slot, such as one that is skipped, both methods answer `false`.
  *
- * @param request what the framework hands to its middlewares: `req`, `request`, `c` or `ctx`.
+ * @param request what the framework passes to its middlewares: `req`, `request`, `c` or `ctx`.
  */
 export const slotOf = (request: object): RequestSlot => slotsOf(request)
 

@@ -1,6 +1,6 @@
 /**
- * What an access log says of each request, by the names that `sluice simulate` reads. No field has an API key, a token
- * or a header: a caller is named as its state is stored, by a hash, and by its address.
+ * The fields of an access log, by the names that `sluice simulate` reads. No field has an API key, a token or a header:
+ * a caller is named as its state is stored, by a hash, and by its address.
  *
  * API Gateway writes `-` for a variable that the kind of API, or the request, does not have.
  *
@@ -36,7 +36,7 @@ export const ACCESS_LOG_NAMES: readonly string[] = Object.keys(FIELDS)
 /** The format of an access log that `sluice simulate` reads: a JSON object in one line. */
 export const ACCESS_LOG_LINE = JSON.stringify(FIELDS)
 
-/** A variable of API Gateway's access logs by its name, such as `authorizer.tier`; `undefined` for one it has not. */
+/** A variable of API Gateway's access logs by its name, such as `authorizer.tier`; `undefined` for an unknown one. */
 export type LogVariable = (name: string) => unknown
 
 /** The line that API Gateway writes in this format for a request with these variables. */
@@ -49,5 +49,5 @@ export const accessLogLine = (variable: LogVariable): string =>
 
 const shown = (value: unknown): string => (value === undefined || value === null || value === '' ? '-' : String(value))
 
-/** The header in which the local gateway says how many requests came before those that it still has. */
+/** The header with the number of requests that the local gateway no longer keeps. */
 export const FORGOTTEN = 'X-Sluice-Forgotten'

@@ -5,12 +5,12 @@ import { contentOf, type PolicySetItem } from './tiers-file'
 
 /**
  * An item that is written in one transaction with each label that is given, on the condition that it is as it was
- * before labels were read. No condition of DynamoDB says that no other item has a label; by this one, of two who give
- * the same label at once one fails. The authorizer never reads it.
+ * before labels were read. No condition of DynamoDB can check that no other item has a label; with this one, if two
+ * processes give the same label at once, one fails. The authorizer never reads it.
  */
 export const LABELS_VERSION = { pk: 'api-labels', sk: 'version' } as const
 
-/** That item as it shall be after another label. @param before as it was read; nothing where there was none. */
+/** That item as it is to be after another label. @param before as it was read; `undefined` if there was none. */
 export const nextLabelsVersion = (before: Readonly<Record<string, unknown>> | undefined) => ({
   ...LABELS_VERSION,
   version: (Number(before?.version) || 0) + 1,
@@ -22,7 +22,7 @@ const PREFIX = apiKey('').sk
 const idOf = ({ sk }: PolicySetItem): string | undefined =>
   sk.startsWith(PREFIX) ? sk.slice(PREFIX.length) : undefined
 
-/** What a policy set's items say APIs are called. An item with a mistake is left out, as the authorizer does. */
+/** The names and labels of APIs by a policy set's items. An item with a mistake is left out, as the authorizer does. */
 export function apisOf(items: readonly PolicySetItem[]): Api[] {
   return items.flatMap((item) => {
     const id = idOf(item)
@@ -31,8 +31,8 @@ export function apisOf(items: readonly PolicySetItem[]): Api[] {
 }
 
 /**
- * Why an API cannot be given a label, a sentence each; none where it can. What another API is called by an item with a
- * mistake is not free either: instances may hold to that item's last valid version.
+ * Why an API cannot be given a label, a sentence each; empty if it can. A label in another API's invalid item is not
+ * free either: instances may still use that item's last valid version.
  */
 export function labelIssues(
   items: readonly PolicySetItem[],

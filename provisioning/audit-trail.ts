@@ -12,28 +12,28 @@ import { contentHash } from './tiers-file'
 /** How long a record is kept, in days. */
 const AUDIT_DAYS = 400
 
-/** What one record holds of a change: an item is at most 400 KB. */
+/** The size of a record's changes, in bytes: an item is at most 400 KB. */
 const MAX_BYTES = 300_000
 
-/** DynamoDB nests 32 levels, and a record has some of its own. */
+/** DynamoDB allows 32 levels of nesting, and a record has some of its own. */
 const MAX_LEVELS = 24
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** One item, before and after a change. */
 export interface AuditEntry {
-  /** `tier#free`, `client#acme` by the client's id, `hmac-key`, `signing-key`; nothing once a person was forgotten. */
+  /** `tier#free`, `client#acme` by the client's id, `hmac-key`, `signing-key`; absent once a person was forgotten. */
   readonly item?: string
   /** Which of a client's records: a hash of its partition key, since that may hold the hash of an API key. */
   readonly ref?: string
-  /** `contentHash` of what there was; none where there was no item. */
+  /** `contentHash` of the item before; absent if there was none. */
   readonly was?: string
-  /** `contentHash` of what was left; none where the item was deleted. */
+  /** `contentHash` of the item after; absent if it was deleted. */
   readonly is?: string
   /** Its fields before, without secrets. */
   readonly before?: Fields
   readonly after?: Fields
-  /** Fields that are secrets and are not shown, and changed. */
+  /** Changed fields that are secret, and so not shown. */
   readonly hidden?: readonly string[]
   /** Whether `before` and `after` are left out, because they were too large. */
   readonly cut?: true
@@ -41,7 +41,7 @@ export interface AuditEntry {
   readonly forgotten?: true
 }
 
-/** What is said of all records of one run of a command, or one deployment. */
+/** What all records of one run of a command, or of one deployment, have in common. */
 export interface AuditedChange {
   /** By which `sluice history` and `sluice tiers rollback` name it. */
   readonly change: string
@@ -76,24 +76,24 @@ export class AuditTrail {
     private readonly isForgetting = false,
   ) {}
 
-  /** Records that something was erased, and not what. */
+  /** Records that something was erased, but not what. */
   forgetting(): AuditTrail {
     return new AuditTrail(this.about, this.clock, true)
   }
 
-  /** The writes that record some writes, to be done in the same transaction; none where nothing of them is recorded. */
+  /** The writes that record some writes, for the same transaction; empty if none of them is recorded. */
   async recordsOf(writes: readonly GuardedWrite[]): Promise<GuardedWrite[]> {
     const entries = entriesOf(writes)
     if (entries.length === 0) return []
-    const said = this.isForgetting ? entries.map((): AuditEntry => ({ forgotten: true })) : entries
-    return recordWrites(said, await this.about(), this.clock(), () => this.count++)
+    const recorded = this.isForgetting ? entries.map((): AuditEntry => ({ forgotten: true })) : entries
+    return recordWrites(recorded, await this.about(), this.clock(), () => this.count++)
   }
 }
 
-/** As many bytes as who made a change may have, for what has to know before. */
+/** The largest author of a change, in bytes, for callers that need the size before it is known. */
 const SOMEBODY: AuditedChange = { change: 'x'.repeat(64), by: 'x'.repeat(2048), how: 'x'.repeat(64) }
 
-/** Writes and what records them, as large as they may become. */
+/** Writes and their records, at their largest. */
 export const withRecords = (writes: readonly GuardedWrite[]): GuardedWrite[] => [
   ...writes,
   ...recordWrites(entriesOf(writes), SOMEBODY, 0, () => 0),
@@ -114,7 +114,7 @@ function recordWrites(
 }
 
 /**
- * A record without what it said of a person; itself where it said nothing.
+ * A record without what it says about a person; the same record if it says nothing.
  *
  * @param isTheirs whether an entry is about the person.
  */
@@ -124,7 +124,7 @@ export function withoutPerson(record: ExactItem, isTheirs: (entry: AuditEntry) =
   return { ...record, entries: entries.map((entry) => (isTheirs(entry) ? { forgotten: true } : entry)) }
 }
 
-/** What of some writes is recorded: the configuration and clients, and not what programs note for themselves. */
+/** The entries for some writes: configuration and clients are recorded, programs' own notes are not. */
 function entriesOf(writes: readonly GuardedWrite[]): AuditEntry[] {
   return writes.flatMap(({ key, before, after }) => {
     const name = nameOf(key.pk, key.sk, after ?? before)
@@ -139,13 +139,13 @@ function entriesOf(writes: readonly GuardedWrite[]): AuditEntry[] {
       ...(is && { is }),
       ...(hidden.length > 0 && { hidden }),
     }
-    const whole: AuditEntry = { ...entry, ...(old && { before: old }), ...(present && { after: present }) }
-    const isTooLarge = sizeOf(whole) > MAX_BYTES || levelsOf(old) > MAX_LEVELS || levelsOf(present) > MAX_LEVELS
-    return [isTooLarge ? { ...entry, cut: true } : whole]
+    const full: AuditEntry = { ...entry, ...(old && { before: old }), ...(present && { after: present }) }
+    const isTooLarge = sizeOf(full) > MAX_BYTES || levelsOf(old) > MAX_LEVELS || levelsOf(present) > MAX_LEVELS
+    return [isTooLarge ? { ...entry, cut: true } : full]
   })
 }
 
-/** By which name entries are about an item; `undefined` for items that are not recorded. */
+/** The name of an item in entries; `undefined` for items that are not recorded. */
 export function nameOf(pk: string, sk: string, item?: ExactItem): Pick<AuditEntry, 'item' | 'ref'> | undefined {
   if (pk === CONFIG_TABLE.policySet) return { item: sk }
   if (isRing(pk)) return sk === pk ? { item: pk } : undefined
@@ -155,12 +155,12 @@ export function nameOf(pk: string, sk: string, item?: ExactItem): Pick<AuditEntr
 /** A client's record, without the hash of its key. */
 export const refOf = (pk: string): string => createHash('sha256').update(`audit ${pk}`).digest('hex').slice(0, 16)
 
-/** The hash by which entries tell whether an item is as they left it. */
+/** The hash by which an entry shows whether an item still is as it left it. */
 export const auditHash = (pk: string, item: ExactItem): string => hashOf(shown(pk, item))
 
 const hashOf = (fields: Fields): string => contentHash(withNumbers(fields) as Fields)
 
-/** The fields of an item that a record may hold: of a client those that are known and no secrets. */
+/** The fields of an item that a record may have: of a client, those that are known and not secret. */
 function shown(pk: string, item: ExactItem): Fields {
   const fields = withoutItemKey(item)
   if (isRing(pk)) return { keys: Array.isArray(fields.keys) ? fields.keys.map(timesOf) : [] }
@@ -186,7 +186,7 @@ function hiddenFields(pk: string, before: ExactItem = {}, after: ExactItem = {})
   return names.filter((name) => textOf(before[name]) !== textOf(after[name])).sort()
 }
 
-/** Entries in as few records as they fit into, in their order. */
+/** Entries in as few records as possible, in order. */
 function parcelled(entries: readonly AuditEntry[]): AuditEntry[][] {
   const parcels: AuditEntry[][] = []
   let size = Number.POSITIVE_INFINITY

@@ -15,12 +15,12 @@ const RANKS = [
 ]
 const LAST_RANKS = ['remove settings', 'remove global', 'remove route', 'remove tier']
 
-/** Changes in the order in which they are written where they do not fit one transaction. */
+/** Changes in the order in which they are written if they do not fit one transaction. */
 export const inWritingOrder = (changes: readonly Change[]): Change[] =>
   [...changes].sort((a, b) => rank(a) - rank(b) || (a.sk < b.sk ? -1 : 1))
 
 function rank({ kind, sk }: Change): number {
-  if (kind === 'add' && sk === tierKey(ANONYMOUS).sk) return -1 // without it nothing is valid
+  if (kind === 'add' && sk === tierKey(ANONYMOUS).sk) return -1 // without it no set is valid
   const name = `${kind} ${sk.split(/#| @/, 1)[0]}`
   const last = LAST_RANKS.indexOf(name)
   return last < 0 ? RANKS.indexOf(name) : RANKS.length + last

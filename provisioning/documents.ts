@@ -79,8 +79,8 @@ export async function allPages(
 }
 
 /**
- * A changed copy of a stored item, ready to be written: what the change leaves as it was is written exactly as it is
- * stored. Without this, a number with more digits than a double holds would be rounded by a change of another field.
+ * A changed copy of a stored item, ready to be written: unchanged fields are written exactly as they are stored.
+ * Without this, a number with more digits than a double holds would be rounded by a change of another field.
  *
  * @param changed made from `stored.item`, for example `{ ...stored.item, disabled: true }`.
  */

@@ -33,8 +33,8 @@ export const ACCESS_DENIED_PARAMETERS: Readonly<Record<string, string>> = Object
 
 /**
  * What API Gateway makes of a header's mapping expression (`context.authorizer.key`, or a literal in single quotes) or
- * of a body template (`$context.authorizer.key` anywhere): one pass, nothing escaped. A key that is not there becomes
- * nothing, which is a guess.
+ * of a body template (`$context.authorizer.key` anywhere): one pass, nothing escaped. That a missing key becomes an
+ * empty string is a guess.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-parameter-mapping-sources.html
  */

@@ -10,7 +10,7 @@ import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
 import { type ExactItem, type ItemKey, isMap } from './documents'
 import { STORED_FIELDS } from './item-kinds'
 
-/** A change of one item that is only done while the item still is what it was when it was read. */
+/** A change of one item that is applied only if the item still is as it was read. */
 export interface GuardedWrite {
   readonly key: ItemKey
   /** The item as it was read; `undefined`: there was none. */
@@ -19,11 +19,11 @@ export interface GuardedWrite {
   readonly after?: ExactItem
 }
 
-/** Items that somebody else changed after they were read. None of the writes was done. */
+/** Items that another writer changed after they were read. None of the writes was applied. */
 export class WriteConflictError extends Error {
   override readonly name = 'WriteConflictError'
 
-  /** @param isUnderWay whether somebody was writing at that moment, so that it is not known what came of it. */
+  /** @param isUnderWay whether another transaction was in progress at that moment, so its result is unknown. */
   constructor(
     readonly keys: readonly ItemKey[],
     readonly isUnderWay = false,
@@ -40,7 +40,7 @@ export class WriteConflictError extends Error {
 export const MAX_ITEMS = 100
 const MAX_BYTES = 3_500_000
 
-/** Whether DynamoDB takes these writes as one transaction. */
+/** Whether these writes fit one transaction. */
 export function fitOneTransaction(writes: readonly GuardedWrite[]): boolean {
   const text = JSON.stringify(writes, (_, value) => (value instanceof Set ? [...value] : value))
   return writes.length <= MAX_ITEMS && Buffer.byteLength(text) <= MAX_BYTES
@@ -49,8 +49,8 @@ export function fitOneTransaction(writes: readonly GuardedWrite[]): boolean {
 /**
  * Writes all items or none.
  *
- * @returns false, with nothing written, where the engine has no transactions.
- * @throws WriteConflictError when an item is no longer what it was, or is being written by somebody at this moment.
+ * @returns false, with nothing written, if the engine has no transactions.
+ * @throws WriteConflictError when an item has changed, or another transaction is writing it at this moment.
  */
 export async function writeTogether(
   documents: DynamoDBDocumentClient,
@@ -84,8 +84,8 @@ export async function writeTogether(
 }
 
 /**
- * Writes one item, unless it is no longer what it was. If the answer of a write was lost and the SDK sent the write
- * again, the second one is refused; the item is then found to be as wanted, and that counts as written.
+ * Writes one item, unless it has changed. If the answer of a write was lost and the SDK sent the write again, the
+ * second one is refused; if the item then is as wanted, that counts as written.
  *
  * @throws WriteConflictError
  */
@@ -97,7 +97,7 @@ export async function writeAlone(
   if (await tryWrite(documents, tableName, write)) return
   const item = await readItem(documents, tableName, write.key)
   if (isSame(item, write.after)) return
-  // The condition should have held if the item is what it was. dynalite does not compare lists and maps, so here they
+  // The condition should have held if the item is unchanged. dynalite does not compare lists and maps, so here they
   // are compared value by value.
   if (isSame(item, write.before) && (await tryWrite(documents, tableName, write, true))) return
   throw new WriteConflictError([write.key])
@@ -118,9 +118,9 @@ async function readItem(documents: DynamoDBDocumentClient, TableName: string, Ke
 /**
  * Sends one write.
  *
- * @param valueByValue compares what is in lists and maps, for engines that cannot compare them whole. DynamoDB can, and
- * takes at most 300 operators in an expression.
- * @returns whether the item was what it had been, and so was written.
+ * @param valueByValue compares what is in lists and maps, for engines that cannot compare them as one value. DynamoDB
+ * can, and takes at most 300 operators in an expression.
+ * @returns whether the item was unchanged, and so was written.
  */
 export async function tryWrite(
   documents: DynamoDBDocumentClient,
@@ -141,7 +141,7 @@ export async function tryWrite(
   }
 }
 
-/** The condition that the item still is what it was, attribute by attribute. */
+/** The condition that the item is unchanged, attribute by attribute. */
 function condition({ before, after }: GuardedWrite, valueByValue = false) {
   const names: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
   if (!before) return { ConditionExpression: 'attribute_not_exists(#pk)', ExpressionAttributeNames: names }

@@ -22,7 +22,7 @@ import {
 import { MAX_POLICIES, POLICY_FIELDS } from '../limiter/policies/parse-policies'
 import type { FieldRules } from '../limiter/policies/report'
 
-/** What a field holds that has fields of its own. */
+/** The form of a field that has fields of its own. */
 type Inner =
   /** One object. */
   | { readonly object: FieldRules }
@@ -80,7 +80,7 @@ export const ITEM_KINDS = {
   client: { sk: 'client', fields: CLIENT_FIELDS },
 } as const satisfies Readonly<Record<string, ItemKind>>
 
-/** The kind of the item under a sort key; `undefined` for one that is of none. */
+/** The kind of the item under a sort key; `undefined` for any other key. */
 export function kindOf(sk: unknown): ItemKind | undefined {
   const kinds: readonly ItemKind[] = Object.values(ITEM_KINDS)
   return kinds.find((kind) => (typeof kind.sk === 'string' ? kind.sk === sk : kind.sk.test(String(sk))))
@@ -91,12 +91,12 @@ const ALL_FIELDS = Object.values<ItemKind>(ITEM_KINDS).flatMap(({ fields }) => O
 /** The fields of all kinds that are stored under another name. */
 export const RENAMED_FIELDS: ItemFields = Object.fromEntries(ALL_FIELDS.filter(([, { storedAs }]) => storedAs))
 
-/** All names of fields under which items are stored, and under which somebody may have written them. */
+/** All names of fields under which items are, or were, stored or written. */
 export const STORED_FIELDS: ReadonlySet<string> = new Set(
   ALL_FIELDS.flatMap(([name, { storedAs }]) => [name, storedAs ?? name]),
 )
 
-/** An item's fields in the order in which people write them, the unknown ones last; DynamoDB remembers none. */
+/** An item's fields in the order in which people write them, the unknown ones last; DynamoDB keeps no order. */
 export function ordered(item: Fields, { fields, inner = {} }: Pick<ItemKind, 'fields' | 'inner'>): Fields {
   return inOrder(item, fields, (field, value) => {
     const one = Object.hasOwn(inner, field) ? inner[field] : undefined
@@ -118,7 +118,7 @@ function orderedElement(element: unknown, list: Extract<Inner, { readonly listOf
   return inOrder(element, fields ?? {})
 }
 
-/** Fields that nobody has put in an order. */
+/** Fields without an order of their own. */
 function byName(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(byName)
   return isPlain(value) ? inOrder(value, {}) : value

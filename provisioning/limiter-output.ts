@@ -1,4 +1,4 @@
-/** How the names of the stack outputs begin by which the command line finds limiters. */
+/** The prefix of the stack outputs by which the command line finds limiters. */
 export const LIMITER_OUTPUT = 'SluiceLimiter'
 
 /** The value of such an output, as JSON. */

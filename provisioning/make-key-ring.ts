@@ -9,7 +9,7 @@ import { tryRecorded } from './recorded-writes'
 
 export const newRingKey = (activeFrom: EpochMs): RingKey => ({ secret: randomBytes(SECRET_BYTES), activeFrom })
 
-/** An API key that nobody has yet. */
+/** A new random API key. */
 export const newSignedKey = (signer: RingKey): string => signedKey(signer, randomBytes(RANDOM_BYTES))
 
 /**

@@ -3,14 +3,14 @@ import type { AuditTrail } from './audit-trail'
 import { type GuardedWrite, isWritten, tryWrite, WriteConflictError, writeAlone, writeTogether } from './guarded-writes'
 
 /**
- * Writes items and the record of it in the audit trail: all of it, or nothing. The SDK gives a transaction a token, by
- * which one that it sends again after a lost answer is done once.
+ * Writes items and their record in the audit trail: all of it, or nothing. The SDK gives a transaction a token, so one
+ * that it sends again after a lost answer is applied once.
  *
  * An engine without transactions, which AWS's is not, writes one item and then its record.
  *
  * @param trail none: nothing is recorded.
  * @returns false, with nothing written, where several items need a transaction and the engine has none.
- * @throws WriteConflictError when an item is no longer what it was; then nothing is written.
+ * @throws WriteConflictError when an item has changed; then nothing is written.
  */
 export async function writeRecorded(
   documents: DynamoDBDocumentClient,
@@ -25,7 +25,7 @@ export async function writeRecorded(
     try {
       if (await writeTogether(documents, tableName, [...writes, ...records])) return true
     } catch (error) {
-      // Somebody wrote the same: it is as it was to be, and the record of it is theirs.
+      // Another writer wrote the same: the item is as wanted, and its record is theirs.
       if (!(error instanceof WriteConflictError) || others.length > 0) throw error
       if (await isWritten(documents, tableName, only)) return true
       throw error
@@ -38,7 +38,7 @@ export async function writeRecorded(
 }
 
 /**
- * Writes one item and its record, or nothing where the item is no longer what it was.
+ * Writes one item and its record, or nothing if the item has changed.
  *
  * @returns whether it was written.
  */

@@ -10,12 +10,12 @@ const WHOLE = 100_000
 
 /**
  * A tiers file for each Region, in which `limit` and `burst` of every policy are the Region's part of those of the
- * given one. The parts of a number are whole, at least 1, less than one away from its share, and together exactly the
+ * given file. The parts of a number are whole, at least 1, less than one away from its share, and together exactly the
  * number: what all Regions admit is what one with the given file would. All else stays as it is.
  *
  * @param file a file without mistakes.
- * @param path how mistakes name it.
- * @throws ConfigError with every share that is wrong, and every number that is smaller than the number of Regions.
+ * @param path the file's name in messages.
+ * @throws ConfigError with every invalid share, and every number that is smaller than the number of Regions.
  */
 export function splitTiers(file: TiersFile, shares: RegionShares, path: string): Readonly<Record<string, TiersFile>> {
   const issues = mistakesIn(shares)
@@ -48,8 +48,8 @@ const tooFew = (field: string, value: number, parts: Readonly<Record<string, num
 }
 
 /**
- * The parts of a whole number, by Region: each share rounded down, and what is left one by one to those that lost most
- * by it, of equal ones to the first by name.
+ * The parts of a whole number, by Region: each share is rounded down, and the rest goes one by one to the Regions that
+ * lost most, among equals to the first by name.
  */
 export function partsOf(value: number, shares: RegionShares): Readonly<Record<string, number>> {
   const exact = Object.entries(shares).map(([region, percent]) => {
@@ -111,14 +111,14 @@ function withParts(file: TiersFile, part: Part, path: string): TiersFile {
 }
 
 /**
- * Warnings of requests that would pass a policy of the whole file and never one of a part, since they take more units
+ * Warnings of requests that would pass a policy of the full file but never that of a part, since they take more units
  * than the part has.
  */
-export function neverPassing(whole: TiersFile, part: TiersFile, region: string): string[] {
+export function neverPassing(full: TiersFile, part: TiersFile, region: string): string[] {
   const parts = policiesOf(part)
-  return policiesOf(whole).flatMap(({ place, policy, route }, index) => {
+  return policiesOf(full).flatMap(({ place, policy, route }, index) => {
     const after = roomOf(parts[index]!.policy)
-    const highest = highestCost(policy.cost, whole.routes ?? {}, route)
+    const highest = highestCost(policy.cost, full.routes ?? {}, route)
     if (policy.algorithm === 'concurrency' || highest.units > roomOf(policy) || highest.units <= after) return []
     const of = policy.cost === undefined ? 'units' : `units of ${printed(policy.cost)}`
     return [
@@ -129,7 +129,7 @@ export function neverPassing(whole: TiersFile, part: TiersFile, region: string):
 }
 
 /**
- * What a request takes at most of policies that count this cost, and on which route.
+ * The highest cost of a request for policies that count it, and on which route.
  *
  * @param only the one route on which they hold.
  */
@@ -144,7 +144,7 @@ function highestCost(name: unknown, routes: Readonly<Record<string, Fields>>, on
   return highest
 }
 
-/** What a single request may take at most. */
+/** The highest cost of a single request. */
 const roomOf = ({ limit, burst, algorithm }: Fields): number =>
   Number(['token-bucket', 'leaky-bucket', 'gcra'].includes(String(algorithm)) ? (burst ?? limit) : limit)
 
@@ -155,7 +155,7 @@ interface PlacedPolicy {
   readonly route?: string
 }
 
-/** Every policy that has a name, and where it stands. */
+/** Every policy that has a name, and its place in the file. */
 export function policiesOf({ tiers, routes = {}, global }: TiersFile): PlacedPolicy[] {
   const of = ({ policies = [] }: Fields, where: Omit<PlacedPolicy, 'policy'>) =>
     (policies as readonly Fields[]).map((policy) => ({ ...where, policy }))

@@ -1,8 +1,8 @@
 import { DECISION_HEADERS } from '../lambda/responses/header-table'
 
 /**
- * How an HTTP API adds the decision's headers to what an integration answers: `overwrite:header.RateLimit` and where
- * the value is found. A mapping knows no condition, so these are the headers that all allowed requests have.
+ * How an HTTP API adds the decision's headers to an integration's responses: `overwrite:header.RateLimit` and the
+ * source of the value. A mapping has no conditions, so these are the headers that all allowed requests have.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html
  */
@@ -14,10 +14,10 @@ export const RESPONSE_MAPPING: Readonly<Record<string, string>> = Object.fromEnt
 )
 
 /**
- * The mappings that are added to those of one status: none for a header with which the API does something already, for
- * that is its owner's. Names of headers are compared without regard to case (RFC 9110 §5.1).
+ * The mappings that are added to those of one status: none for a header that the API already maps, since that is its
+ * owner's. Names of headers are compared without regard to case (RFC 9110 §5.1).
  *
- * @param present where its mappings go, such as `append:header.X-Zoo`.
+ * @param present the targets of its mappings, such as `append:header.X-Zoo`.
  */
 export function mappingsBeside(present: readonly string[]): [destination: string, source: string][] {
   const taken = new Set(present.map(headerIn))

@@ -24,10 +24,7 @@ export interface TiersFile {
   readonly tiers: Readonly<Record<string, Fields>>
   readonly routes?: Readonly<Record<string, Fields>>
   readonly global?: Fields
-  /**
-   * What the items were when they were exported: each one's `contentHash` by its sort key. Somebody who edits one since
-   * is noticed.
-   */
+  /** The items as they were exported: each one's `contentHash` by its sort key. So a later edit is detected. */
   readonly exported?: Readonly<Record<string, string>>
 }
 
@@ -42,7 +39,7 @@ export interface Change {
 const GLOBAL_KEY = { pk: CONFIG_TABLE.policySet, sk: 'global' } as const
 const SETTINGS_KEY = { pk: CONFIG_TABLE.policySet, sk: 'settings' } as const
 
-/** The items that a file stands for. It is not looked at whether they are right. */
+/** The items that a file stands for, unchecked. */
 export function itemsOf(file: TiersFile): PolicySetItem[] {
   const { settings, tiers, routes = {}, global } = file
   const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
@@ -56,8 +53,8 @@ export function itemsOf(file: TiersFile): PolicySetItem[] {
 }
 
 /**
- * The file that stands for these items: `itemsOf` gives them back. What a file does not hold, such as blocked
- * addresses, is left out.
+ * The file that stands for these items: `itemsOf` is the inverse. What a file does not have, such as blocked addresses,
+ * is left out.
  */
 export function fileOf(items: readonly PolicySetItem[]): TiersFile {
   const held = items.filter(isInFile).sort((a, b) => (a.sk < b.sk ? -1 : 1))
@@ -78,14 +75,14 @@ export function fileOf(items: readonly PolicySetItem[]): TiersFile {
   }
 }
 
-/** What `exported` says of these items. */
+/** The value of `exported` for these items. */
 export function hashesOf(items: readonly PolicySetItem[]): Record<string, string> {
   return Object.fromEntries(items.filter(isInFile).map((item) => [item.sk, contentHash(item)]))
 }
 
 /**
- * Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked or what
- * APIs are called.
+ * Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, but not blocks or labels of
+ * APIs.
  */
 export function isInFile({ sk }: { readonly sk: string }): boolean {
   return kindOf(sk)?.inFile === true
@@ -103,7 +100,7 @@ export function contentHash(item: Fields): string {
     .slice(0, 16)
 }
 
-/** What would have to be done to `before` to make it `after`, ordered by sort key; empty when they hold the same. */
+/** The changes from `before` to `after`, ordered by sort key; empty when they are the same. */
 export function diff(before: readonly PolicySetItem[], after: readonly PolicySetItem[]): Change[] {
   const bySortKey = (items: readonly PolicySetItem[]) => new Map(items.map((item) => [item.sk, item]))
   const [old, wanted] = [bySortKey(before), bySortKey(after)]
@@ -139,7 +136,7 @@ function canonical(value: unknown): string {
     .join()}}`
 }
 
-/** Items of a policy set that are left for the switch and the labels of APIs. */
+/** Items of a policy set that are reserved for the switch and the labels of APIs. */
 const RESERVED_ITEMS = 100
 
 /**
@@ -157,7 +154,7 @@ export function checkRoom(count: number, place: Place, issues: Mistake[]): void 
     )
 }
 
-/** @throws ConfigError where so many items are too many. */
+/** @throws ConfigError for too many items. */
 export function assertRoom(count: number, place: Place = []): void {
   const issues: Mistake[] = []
   checkRoom(count, place, issues)
@@ -165,7 +162,7 @@ export function assertRoom(count: number, place: Place = []): void {
 }
 
 /**
- * Checks what a tiers file holds, by itself and as the items that it becomes.
+ * Checks the content of a tiers file, by itself and as the items that it becomes.
  *
  * @throws ConfigError with every mistake, each with the file, the tier, the policy and the field.
  */

@@ -1,5 +1,5 @@
 output "limiter" {
-  description = "What the modules rest-api and http-api ask for."
+  description = "The input limiter of the modules rest-api and http-api."
   value = {
     function_arn = aws_lambda_function.authorizer.arn
     invoke_arn   = aws_lambda_function.authorizer.invoke_arn
@@ -7,7 +7,7 @@ output "limiter" {
 }
 
 output "function_arn" {
-  description = "For other ways to an authorizer, and for sluice attach."
+  description = "For authorizers made in other ways, and for sluice attach."
   value       = aws_lambda_function.authorizer.arn
 }
 

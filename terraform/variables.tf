@@ -6,13 +6,13 @@ variable "filename" {
 }
 
 variable "source_code_hash" {
-  description = "Base64 of the SHA-256 of that file. By default it is computed; needed where the file is made by another resource."
+  description = "Base64 of the SHA-256 of that file. By default it is computed; needed if another resource makes the file."
   type        = string
   default     = null
 }
 
 variable "name" {
-  description = "The name of the function, and what the names of the tables, the role and the log begin with."
+  description = "The name of the function, and the prefix of the names of the tables, the role and the log."
   type        = string
   default     = "sluice"
 
@@ -23,7 +23,7 @@ variable "name" {
 }
 
 variable "tags" {
-  description = "Tags of everything that can have some."
+  description = "Tags of every resource that supports them."
   type        = map(string)
   default     = {}
 }
@@ -46,7 +46,7 @@ variable "architecture" {
 }
 
 variable "memory_size" {
-  description = "MiB, which also set the share of a CPU: 1769 are a whole one."
+  description = "MiB, which also sets the CPU share: 1769 is one full CPU."
   type        = number
   default     = 1769
 }
@@ -58,7 +58,7 @@ variable "timeout" {
 }
 
 variable "reserved_concurrent_executions" {
-  description = "Instances reserved for the authorizer, which are also the most it can have: requests per second at the peak x 0.3, at least 20. Without, other functions of the account can use up what it needs, and every request is a 500."
+  description = "Instances reserved for the authorizer, which is also its maximum: requests per second at the peak x 0.3, at least 20. Without, other functions of the account can use up what it needs, and every request is a 500."
   type        = number
   default     = null
 }
@@ -106,7 +106,7 @@ variable "log_retention_days" {
 }
 
 variable "failure_mode" {
-  description = "Who decides when DynamoDB cannot be asked: local, allow or deny."
+  description = "The failure mode while DynamoDB is unavailable: local, allow or deny."
   type        = string
   default     = null
 
@@ -117,7 +117,7 @@ variable "failure_mode" {
 }
 
 variable "authentication" {
-  description = "config: the config table says who has to show credentials; none: nobody has to."
+  description = "config: the config table decides which callers must show credentials; none: no caller must."
   type        = string
   default     = null
 
@@ -150,7 +150,7 @@ variable "config_ttl_ms" {
 }
 
 variable "ipv6_prefix" {
-  description = "Bits of an IPv6 address that tell callers apart."
+  description = "Bits of an IPv6 address that identify one caller."
   type        = number
   default     = null
 
@@ -172,7 +172,7 @@ variable "denials" {
 }
 
 variable "upstream" {
-  description = "The authorizer that the API had before, which is asked first."
+  description = "The authorizer that the API had before, which is called first."
   type = object({
     function_arn  = string
     deadline_ms   = optional(number)
@@ -198,7 +198,7 @@ variable "upstream" {
 }
 
 variable "log_level" {
-  description = "The least that is logged: debug, info, warn or error."
+  description = "The lowest level that is logged: debug, info, warn or error."
   type        = string
   default     = null
 
@@ -209,7 +209,7 @@ variable "log_level" {
 }
 
 variable "log_callers" {
-  description = "How the log names who was denied: hashed or clear."
+  description = "How the log names denied callers: hashed or clear."
   type        = string
   default     = null
 
@@ -220,7 +220,7 @@ variable "log_callers" {
 }
 
 variable "metrics_interval_ms" {
-  description = "How often an instance writes its metrics at most."
+  description = "The shortest time between two writes of an instance's metrics."
   type        = number
   default     = null
 
@@ -231,7 +231,7 @@ variable "metrics_interval_ms" {
 }
 
 variable "metrics_namespace" {
-  description = "Where CloudWatch keeps the metrics."
+  description = "The CloudWatch namespace of the metrics."
   type        = string
   default     = null
 }

@@ -1,18 +1,18 @@
 import type { RequestTrace } from '../lambda/request-trace'
 
-/** The caller whom the authorizer has let connect, as its context names it. */
+/** The caller whose connection the authorizer allowed, as its context names it. */
 export interface ConnectedCaller {
   /** The key of the caller's state. */
   readonly subject: string
   readonly tier: string
-  /** Whether the caller passed uncounted, by the list of those who do. */
+  /** Whether the caller passed uncounted, by the allow list. */
   readonly isExempt: boolean
 }
 
-/** Who a connected caller is among all that are counted: by its own state, alone and together with other dimensions. */
+/** A connected caller as a subject: by its own state, alone and together with other dimensions. */
 const callerOf = ({ subject }: ConnectedCaller): string => `connection:${subject}`
 
-/** Whether the connection was counted by its address, because that is all that is known of its caller. */
+/** Whether the connection was counted by its address, because nothing else is known of its caller. */
 const isAnonymous = ({ subject }: ConnectedCaller): boolean => /^ip[#~]/.test(subject)
 
 /** The claim of a connected caller, whom the authorizer has identified; none for an anonymous one. */

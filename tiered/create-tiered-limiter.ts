@@ -8,13 +8,13 @@ import { type ConnectionOptions, connect } from '../limiter/stores/connection'
 import type { TieredLimiter } from './tiered-decision'
 import { tieredLimiter } from './tiered-limiter'
 
-/** The tables of a deployment, and what the authorizer's environment says beside them. */
+/** The tables of a deployment, and the other settings of the authorizer's environment. */
 export interface TieredLimiterOptions extends ConnectionOptions {
   /** Name or ARN of the table with tiers, routes, settings and clients. */
   readonly configTable: string
   /** Name or ARN of the table with the counts. */
   readonly stateTable: string
-  /** What happens while the state table cannot be asked, where the tier does not say. @default 'local' */
+  /** The failure mode while the state table is unavailable, for tiers without their own. @default 'local' */
   readonly failureMode?: 'local' | 'allow' | 'deny'
   /**
    * `none`: no caller has to show credentials, so the failure mode decides while the config table cannot be read;
@@ -24,10 +24,10 @@ export interface TieredLimiterOptions extends ConnectionOptions {
   readonly authentication?: 'config' | 'none'
   /** Time for one decision, in milliseconds, 20 to 9000. @default 300 */
   readonly deadlineMs?: number
-  /** Bits of an IPv6 address that identify one caller, where the settings do not say; 1 to 128. @default 56 */
+  /** Bits of an IPv6 address that identify one caller, unless the settings have them; 1 to 128. @default 56 */
   readonly ipv6Prefix?: number
   /**
-   * Takes each line of the log and of the metrics, as the authorizer writes them, without a line break.
+   * Gets each line of the log and of the metrics, as the authorizer writes them, without a line break.
    * @default stdout, where Lambda and CloudWatch read them
    */
   readonly write?: (line: string) => void

@@ -3,25 +3,27 @@ import type { AuthorizerContext } from '../lambda/responses/context'
 import type { ConnectedCaller } from './connected-caller'
 import type { TieredRequest } from './tiered-request'
 
-/** A message as a request, and whose connection it came by; `undefined` where Sluice did not decide about that. */
+/**
+ * A message as a request, and the caller of its connection; `undefined` if Sluice did not decide about the connection.
+ */
 export interface MessageRequest extends TieredRequest {
   readonly connection: ConnectedCaller | undefined
 }
 
-/** Under which paths messages have their routes. API Gateway's own paths begin like this: `/@connections`. */
+/** The prefix of the paths of messages. API Gateway's own paths begin like this: `/@connections`. */
 const MESSAGES = '/@messages/'
 
 /** A subject's key, as `subjectKey` makes it: nothing else names an item of the state table. */
 const SUBJECT = /^[a-z][a-z0-9-]{0,15}[#~][\w-]{43}$/
 
-/** Whether it is a message of a WebSocket, and none of the other events of a connection or an API. */
+/** Whether it is a message of a WebSocket, and not another event of a connection or an API. */
 export const isMessage = (event: unknown): boolean => fields(fields(event).requestContext).eventType === 'MESSAGE'
 
 /**
  * The message of an event as a request: `POST /@messages/<route key>`, of the API and stage, from the address of the
  * connection.
  *
- * @throws TypeError for an event that is no message.
+ * @throws TypeError for an event that is not a message.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-mapping-template-reference.html
  */
 export function messageRequest(event: unknown, taken: Partial<TieredRequest>): MessageRequest {

@@ -2,7 +2,7 @@ import type { AuthorizerContext } from '../lambda/responses/context'
 import type { UsedUnits } from '../limiter/options'
 import type { Caller, TieredRequest } from './tiered-request'
 
-/** What the authorizer would answer, and how a program passes it on. */
+/** The authorizer's decision, in a form that a program can pass on. */
 export interface TieredDecision {
   readonly allowed: boolean
   /** 200 where it is allowed, 401 for bad or missing credentials, 500 where they cannot be checked, else 429. */
@@ -15,7 +15,7 @@ export interface TieredDecision {
   readonly context: AuthorizerContext
 }
 
-/** What a program knows of a message beside its event. */
+/** What a program knows about a message beyond its event. */
 export interface MessageOptions extends Caller, Pick<TieredRequest, 'cost' | 'costs'> {}
 
 /** The authorizer for programs that have no API Gateway in front, and for messages, for which it is not invoked. */
@@ -23,30 +23,30 @@ export interface TieredLimiter {
   /**
    * Decides a request as the authorizer does: charges what it takes, or denies it.
    *
-   * It rejects only for a mistake of the program, a `ConfigError`. Where a table cannot be asked, it decides by the
+   * It rejects only for a mistake of the program, a `ConfigError`. If a table cannot be reached, it decides by the
    * failure mode.
    */
   decide(request: TieredRequest): Promise<TieredDecision>
   /**
-   * Decides a message of a WebSocket in the same way, as the request `POST /@messages/<route key>` of the caller whom
-   * the authorizer has let connect: it counts where the connection was counted, by the tier that this had, as that is
-   * now. Without such a connection it is anonymous, and counted by its address.
+   * Decides a message of a WebSocket in the same way, as the request `POST /@messages/<route key>` of the connection's
+   * caller: it counts where the connection was counted, by the present policies of that caller's tier. Without such a
+   * connection it is anonymous, and counted by its address.
    *
    * @param event as API Gateway sends it to the function of a route.
-   * @param known the caller where the program knows more: then blocks and overrides of a client are in force.
-   * @throws TypeError for an event that is no message.
+   * @param known the caller, if the program knows it: then blocks and overrides of a client apply.
+   * @throws TypeError for an event that is not a message.
    */
   decideMessage(event: unknown, known?: MessageOptions): Promise<TieredDecision>
   /**
-   * Settles what a decision has reserved, its `context.reservation`, and frees its slots.
+   * Settles a decision's reservation, its `context.reservation`, and frees its slots.
    *
    * @param used what was really used. @default what is reserved
    * @returns false when nothing is held any more.
    * @throws ReservationError, CostError, ConfigError, StoreUnavailableError
    */
   settle(reservation: string, used?: UsedUnits): Promise<boolean>
-  /** Frees the slots of a decision, and leaves its units to who settles them: its request has ended. */
+  /** Frees the slots of a decision whose request has ended, and leaves its units to the process that settles them. */
   release(reservation: string): Promise<boolean>
-  /** For a program that stops: gives back what is leased, and tells the store what was counted in memory. */
+  /** For a program that stops: gives leased units back, and sends counts in memory to the store. */
   close(): Promise<void>
 }

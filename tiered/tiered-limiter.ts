@@ -13,7 +13,7 @@ import { type MessageRequest, messageRequest } from './message-request'
 import type { TieredDecision, TieredLimiter } from './tiered-decision'
 import { checkRequest, programSource, type TieredRequest, toRequest } from './tiered-request'
 
-/** Asks the authorizer's steps about the requests of a program. */
+/** Runs the authorizer's steps on the requests of a program. */
 export function tieredLimiter(
   parts: Omit<AuthorizerParts, 'upstream' | 'denials'> & { readonly limiter: SettlingLimiter },
   close: () => Promise<void>,
@@ -49,7 +49,7 @@ export function tieredLimiter(
 const connectionOf = ({ event }: RequestTrace): ConnectedCaller | undefined =>
   (event as Partial<MessageRequest>).connection
 
-/** What differs of the authorizer's steps. */
+/** The steps that differ from the authorizer's. */
 const OWN_STEPS: OwnSteps = {
   /** The address of the request, and what is known of the caller of a connection. */
   checkAddress(trace, parts) {
@@ -78,12 +78,12 @@ const PROBLEMS = {
   500: 'Internal Server Error',
 } as const
 
-/** The answer of a REST API that the authorizer protects. */
+/** The response that a REST API protected by the authorizer would give. */
 function toDecision(context: AuthorizerContext): TieredDecision {
   const { allowed, reason } = context
   if (allowed) return { allowed, status: 200, headers: headersFromContext(context), context }
   const status = reason === 'unauthorized' ? 401 : reason === 'unverified' ? 500 : 429
-  const told = status === 429 ? headersFromContext(context) : {}
-  const { headers, body }: ProblemResponse<number> = problemResponse(status, PROBLEMS[status], context, told)
+  const headersOfDenial = status === 429 ? headersFromContext(context) : {}
+  const { headers, body }: ProblemResponse<number> = problemResponse(status, PROBLEMS[status], context, headersOfDenial)
   return { allowed, status, headers, body, context }
 }

@@ -11,44 +11,43 @@ export type NamedValues = Readonly<Record<string, string | readonly string[] | u
 
 /** Who is calling: at most one of these. */
 export interface Caller {
-  /** As the caller has sent it: whether it is known, the config table says. One that is not known is anonymous. */
+  /** As the caller sent it, to be looked up in the config table. An unknown key is anonymous. */
   readonly apiKey?: string
-  /** A client that the program has verified, by the id under which `sluice clients create --credential` has it. */
+  /** A client that the program has verified, by the id of `sluice clients create --credential`. */
   readonly clientId?: string
   /** A user whom the program has verified. */
   readonly user?: string
 }
 
-/** What is decided about. */
+/** The request to decide. */
 export interface TieredRequest extends Caller {
   /** `GET`, in any case. */
   readonly method: string
   /** Begins with a slash, and has no query. */
   readonly path: string
   /**
-   * The caller's IP address, or the TCP peer where `headers` have the caller's and the settings say how many proxies
-   * stand in front.
+   * The caller's IP address, or the TCP peer if `headers` have the caller's and the settings say how many proxies are
+   * in front.
    * @default unknown: anonymous callers without one count as one caller
    */
   readonly address?: string
   /**
-   * From which the settings' sources of identity tell the caller where none is named here; costs and policies may
-   * depend on them.
+   * The settings' sources of identity read them if no caller is named here; costs and policies may depend on them.
    * @default none
    */
   readonly headers?: NamedValues
   /** The parameters of the query, decoded. @default none */
   readonly query?: NamedValues
-  /** The API and the stage for which tiers, routes and settings may hold apart. @default those of no API */
+  /** The API and stage, for tiers, routes and settings with `apis`. @default none: items without `apis` apply */
   readonly apiId?: string
   readonly stage?: string
-  /** Whole units that the request takes. @default as its route says */
+  /** Whole units that the request takes. @default the route's cost */
   readonly cost?: number
-  /** Whole units by the name of a cost: `{ tokens: 500 }`. @default as its route says, for each that is missing */
+  /** Whole units by the name of a cost: `{ tokens: 500 }`. @default the route's cost, for each that is missing */
   readonly costs?: Readonly<Record<string, number>>
 }
 
-/** A request as the authorizer's steps know it, and who the program says is calling. */
+/** A request as the authorizer's steps get it, and the caller that the program names. */
 interface KnownRequest extends GatewayRequest {
   readonly claim: Claim | undefined
 }
@@ -81,7 +80,7 @@ const FIELDS = {
   costs: { schema: v.record(v.string(), units), wanted: 'an object of integers from 0', optional: true },
 } as const satisfies FieldRules
 
-/** What `Object.entries` lists: not a `Headers` or a `Map`, which would seem empty. */
+/** An object whose entries `Object.entries` lists: not a `Headers` or a `Map`, which would seem empty. */
 function isPlain(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype = Object.getPrototypeOf(value)
@@ -102,7 +101,7 @@ export function checkRequest(request: TieredRequest): void {
   if (issues.length > 0) throw new ConfigError(issues)
 }
 
-/** Reads a request as the authorizer reads an event; `undefined` where its method or path is none. */
+/** Reads a request as the authorizer reads an event; `undefined` if its method or path is invalid. */
 export function toRequest(event: unknown): KnownRequest | undefined {
   const { method, path, address, headers, query, apiId, stage, connection, ...caller } = event as TieredRequest & {
     readonly connection?: ConnectedCaller
@@ -110,7 +109,7 @@ export function toRequest(event: unknown): KnownRequest | undefined {
   const request = fromEvent({
     httpMethod: method,
     path,
-    resource: '$default', // no route of API Gateway's was matched
+    resource: '$default', // API Gateway matched no route
     headers,
     queryStringParameters: query,
     requestContext: { apiId, stage, identity: { sourceIp: address } },
@@ -120,7 +119,7 @@ export function toRequest(event: unknown): KnownRequest | undefined {
   ) // the path does not begin with the stage
 }
 
-/** The source of identity of what the program says. */
+/** The source of identity for the caller that the program names. */
 export const programSource: Source = {
   resolve: (request) => (request as KnownRequest).claim ?? NO_CREDENTIAL,
 }

@@ -21,20 +21,20 @@ export interface Connections {
 
 /** How `withMessageLimit` decides and answers. */
 export interface MessageLimitOptions<Args extends unknown[], Result> extends WithRateLimitOptions<Args, Result> {
-  /** What `createTieredLimiter` made: one for the process. */
+  /** The limiter from `createTieredLimiter`: one for the process. */
   readonly limiter: TieredLimiter
   /**
    * Units that a message takes: a number, or by the name of each cost, `{ costs: { tokens: 500 } }`.
    *
-   * @returns `undefined` where its route says it.
-   * @default as its route says, else 1
+   * @returns `undefined` for the route's cost.
+   * @default the route's cost, else 1
    */
   readonly takes?: (event: Args[0]) => UsedUnits | undefined
   /**
-   * Who is calling, where the function knows a client or user by name: blocks and overrides are in force then.
+   * The caller, if the function knows the client or user by name: then blocks and overrides apply.
    *
-   * @returns `undefined` for the caller whom the authorizer has let connect.
-   * @default the caller whom the authorizer has let connect
+   * @returns `undefined` for the connection's caller.
+   * @default the connection's caller
    */
   readonly caller?: (event: Args[0]) => Omit<MessageOptions, 'cost' | 'costs'> | undefined
   /**
@@ -98,17 +98,17 @@ const OPTIONS = {
   settleWithinMs: milliseconds,
 } as const satisfies FieldRules
 
-/** Connections of which the denials in a row are known. */
+/** Connections whose consecutive denials are counted. */
 const MAX_CONNECTIONS = 10_000
 
 /**
  * Wraps the handler of a WebSocket API's routes: each message is charged to the caller of its connection before the
  * handler is called, as the request `POST /@messages/<route key>`. A message over the limit is answered without it.
  *
- * The handler gets the event with the message's own decision as `requestContext.authorizer`, over what the
- * connection's says. What a message reserves is settled once the handler has ended, with `reportCost` of
- * `sluice/backend` or `cost`. All other events, `$connect` and `$disconnect` among them, are served as by
- * `withRateLimit`, so one function may have all routes.
+ * The handler gets the event with the message's own decision as `requestContext.authorizer`, in place of the
+ * connection's. What a message reserves is settled once the handler has ended, with `reportCost` of `sluice/backend` or
+ * `cost`. All other events, `$connect` and `$disconnect` among them, are served as by `withRateLimit`, so one function
+ * may have all routes.
  *
  * Where a table cannot be reached, the failure mode decides. Errors of the handler, of `takes`, `caller` and `answer`
  * pass through. A denial that cannot be sent, or a connection that cannot be closed, is logged.
@@ -134,18 +134,19 @@ export function withMessageLimit<Args extends unknown[], Result>(
 
   async function deny(event: Args[0], denial: MessageDenial): Promise<DeniedMessage> {
     const { status: statusCode, connectionId: ConnectionId } = denial
-    const told: string | undefined = JSON.stringify(answer(denial, event))
-    if (!connections) return { statusCode, ...(told !== undefined && { body: told }) }
+    const message: string | undefined = JSON.stringify(answer(denial, event))
+    if (!connections) return { statusCode, ...(message !== undefined && { body: message }) }
     const count = (denialsInARow.get(ConnectionId) ?? 0) + 1
     denialsInARow.set(ConnectionId, count)
-    if (told !== undefined) await quietly(connections.postToConnection({ ConnectionId, Data: told }), 'denial_unsent')
+    if (message !== undefined)
+      await quietly(connections.postToConnection({ ConnectionId, Data: message }), 'denial_unsent')
     if (count < disconnectAfter) return { statusCode }
     denialsInARow.delete(ConnectionId)
     await quietly(connections.deleteConnection({ ConnectionId }), 'connection_not_closed')
     return { statusCode }
   }
 
-  /** A client that is gone has no need of an answer. */
+  /** A client that is gone needs no answer. */
   async function quietly(call: Promise<unknown>, problem: string): Promise<void> {
     try {
       await call

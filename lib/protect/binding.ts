@@ -7,41 +7,41 @@ import { type AnyRoute, isRoute, routeName } from './route-name'
 import { type OnlyRoutes, Selection, type SelectionOptions, type Skipped } from './selection'
 import { watchApi } from './watch-api'
 
-/** What is to be bound to an authorizer. */
+/** The routes to be bound to an authorizer. */
 export interface BindingProps {
   readonly api: IConstruct
-  /** As it stands in the API's resources. */
+  /** The id as in the API's resources. */
   readonly apiId: string
   readonly authorizer: CfnRestAuthorizer | CfnHttpAuthorizer
-  /** What the API calls what it has. */
+  /** What the API calls its routes or methods. */
   readonly noun: 'method' | 'route'
   readonly only: OnlyRoutes
   readonly selection: SelectionOptions
   /** Which of them can have the authorizer at all. @default all */
   readonly isCandidate?: (name: string) => boolean
-  /** What has to be there before the first request asks the limiter. */
+  /** What must exist before the first request reaches the limiter. */
   readonly before: readonly IConstruct[]
-  /** Beside the routes, what wants a new deployment when it changes. */
+  /** What needs a new deployment when it changes, beside the routes. */
   readonly contents: readonly unknown[]
-  /** How the authorizer calls the function, of which deployments are a copy, too. */
+  /** How the authorizer calls the function: deployments contain a copy of that, too. */
   readonly called: readonly string[]
-  /** Whether deployments of other stacks are the API's, too: not where only an id is known of it. */
+  /** Whether deployments of other stacks belong to the API, too: not if only its id is known. */
   readonly isOfThisApp: boolean
 }
 
 /**
- * Gives the methods or routes of one API the authorizer as they are found, those included that come later, and has the
- * API's deployments follow.
+ * Gives the methods or routes of one API the authorizer as they are found, later ones included, and makes the API's
+ * deployments depend on them.
  */
 export class Binding {
   readonly selection: Selection
   readonly deployments: Deployments
-  /** What has the authorizer now, by name. */
+  /** The routes that have the authorizer, by name. */
   readonly bound = new Map<AnyRoute, string>()
   readonly skipped: Skipped[] = []
-  /** What another stack adds to the API. */
+  /** Routes that another stack adds to the API. */
   readonly elsewhere = new Map<AnyRoute, string>()
-  /** What has another authorizer, each an error already. */
+  /** Routes with another authorizer, each already reported as an error. */
   readonly refused = new Set<AnyRoute>()
   private readonly seen = new Set<IConstruct>()
 
@@ -67,7 +67,7 @@ export class Binding {
     return resource.node.scopes.includes(Stack.of(this.props.api))
   }
 
-  /** Whether a route was there when routes were bound. */
+  /** Whether a route existed when routes were bound. */
   hasSeen(route: IConstruct): boolean {
     return this.seen.has(route)
   }
@@ -100,7 +100,7 @@ export class Binding {
     const { authorizer, before } = this.props
     route.authorizationType = 'CUSTOM'
     route.authorizerId = authorizer.ref
-    // A route of an HTTP API is live as soon as it is made; a method is with the deployment.
+    // A route of an HTTP API is live as soon as it is created; a method is live with the deployment.
     if (this.props.noun === 'route') route.node.addDependency(...before)
     this.bound.set(route, name)
     this.deployments.waitFor(route)

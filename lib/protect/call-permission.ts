@@ -6,30 +6,32 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct, IConstruct } from 'constructs'
 import { isResource } from './is-resource'
 
-/** What stands behind an authorizer. */
+/** The function behind an authorizer. */
 export interface ProtectingLimiter {
   readonly handler: IFunction
-  /** By which API Gateway calls the function. @default a permission for each authorizer */
+  /** The role with which API Gateway calls the function. @default a permission for each authorizer */
   readonly invokeRole?: IRole
-  /** Whether API Gateway may call the function already, as the owner of its account has said. @default false */
+  /** Whether the function's owner already lets API Gateway call it. @default false */
   readonly isPermitted?: boolean
-  /** Changes with how the function is called: a stage calls it as it was when the stage was deployed. */
+  /**
+   * Changes with the way in which the function is called: a stage calls it as configured when the stage was deployed.
+   */
   readonly called: readonly string[]
-  /** What a deployment writes for it to enforce: until then nothing is limited. */
+  /** The resources that write its tiers: until then nothing is limited. */
   readonly seeds: readonly IConstruct[]
 }
 
-/** How API Gateway names a function that it calls. */
+/** The URI of a function that API Gateway calls. */
 export function functionUri(scope: Construct, handler: IFunction): string {
   const { partition, region } = Stack.of(scope)
   return `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${handler.functionArn}/invocations`
 }
 
 /**
- * Lets one authorizer of one API call the function: by the limiter's role, or else by a permission of its own. That is
- * made in `scope`, so that the function's stack need not know the API.
+ * Lets one authorizer of one API call the function: by the limiter's role, or else by a permission of its own. The
+ * permission is created in `scope`, so that the function's stack need not know the API.
  *
- * @returns what has to be there before the first request: until then each is a 500.
+ * @returns what must exist before the first request: until then each is a 500.
  */
 export function permitAuthorizer(
   scope: Construct,

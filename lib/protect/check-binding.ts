@@ -4,7 +4,7 @@ import { Binding } from './binding'
 import { isPreflight, isRoute, routeName } from './route-name'
 import { synthesised } from './synthesised'
 
-/** A binding that is checked at the end of the synth: nothing may have changed its routes since. */
+/** A binding that is checked at the end of the synth: nothing may have changed its routes. */
 export function bindAndCheck(...binds: ConstructorParameters<typeof Binding>): Binding {
   const binding = new Binding(...binds)
   binding.scope.node.addValidation({
@@ -75,7 +75,7 @@ function warnOfUnprotected(binding: Binding): void {
     )
 }
 
-/** Says which routes are left as they are. */
+/** Prints the routes that are left unchanged. */
 function report({ scope, bound, skipped, props }: Binding): void {
   const { api, noun, contents } = props
   const all = bound.size + skipped.length

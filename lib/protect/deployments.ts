@@ -17,8 +17,8 @@ export class Deployments {
   private readonly before: IConstruct[]
 
   /**
-   * @param before what has to be there when the API goes live.
-   * @param contents changes with everything that wants a new deployment; resolved at synth.
+   * @param before what must exist when the API goes live.
+   * @param contents changes with everything that needs a new deployment; resolved at synth.
    */
   constructor(
     before: readonly IConstruct[],
@@ -27,7 +27,7 @@ export class Deployments {
     this.before = [...before]
   }
 
-  /** Has a deployment wait for all of it, and be made anew when it changes. */
+  /** Makes a deployment wait for all of it, and be replaced when it changes. */
   add(deployment: CfnResource): void {
     this.found.push(deployment)
     deployment.node.addDependency(...this.before)
@@ -37,7 +37,7 @@ export class Deployments {
     else rename(deployment, contents)
   }
 
-  /** Has all deployments wait for this, too. */
+  /** Makes all deployments wait for this, too. */
   waitFor(resource: IConstruct): void {
     this.before.push(resource)
     for (const deployment of this.found) deployment.node.addDependency(resource)
@@ -48,11 +48,11 @@ interface Extensible {
   addToLogicalId(data: unknown): void
 }
 
-/** The CDK's own deployment has a logical id that can be added to. */
+/** The logical id of the CDK's own deployment can be extended. */
 const isExtensible = (construct: unknown): boolean =>
   typeof (construct as Partial<Extensible> | undefined)?.addToLogicalId === 'function'
 
-/** A resource made by hand has the id that it was given: what changes is put behind it. */
+/** A hand-made resource has the id that it was given: a hash of what changes is appended. */
 function rename(deployment: CfnResource, contents: unknown): void {
   const stack = Stack.of(deployment)
   const given = stack.resolve(deployment.logicalId) as string
@@ -70,7 +70,7 @@ function rename(deployment: CfnResource, contents: unknown): void {
 
 const WARNING = 'sluice:deployment'
 
-/** Warns where no deployment of a REST API is in the app: what was protected is not live until there is one. */
+/** Warns if the app has no deployment of a REST API: its protection is not live until there is one. */
 export function warnOfNoDeployment(scope: Construct, api: IConstruct, { found }: Deployments): void {
   if (found.length > 0) return
   Annotations.of(scope).addWarningV2(
@@ -79,7 +79,7 @@ export function warnOfNoDeployment(scope: Construct, api: IConstruct, { found }:
   )
 }
 
-/** The stages of an HTTP or WebSocket API, which deploy changes by themselves or not. */
+/** The stages of an HTTP or WebSocket API, and whether they deploy changes automatically. */
 export class StageWatch {
   private readonly stages: CfnStage[] = []
 
@@ -87,7 +87,7 @@ export class StageWatch {
     if (isResource(resource, CfnStage.CFN_RESOURCE_TYPE_NAME)) this.stages.push(resource as CfnStage)
   }
 
-  /** Warns where a stage does not deploy by itself, and no deployment of the API is in the app. */
+  /** Warns if a stage does not deploy automatically, and the app has no deployment of the API. */
   warn(scope: Construct, api: IConstruct, { found }: Deployments): string[] {
     const manual = this.stages.filter(({ autoDeploy }) => autoDeploy !== true).map(({ node }) => node.path)
     if (found.length === 0 && manual.length > 0)

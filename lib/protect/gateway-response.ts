@@ -25,7 +25,7 @@ export function inheritHeaders(response: CfnGatewayResponse, api: IRestApi): voi
     response.responseParameters = withHeaders(responseParameters, response.responseParameters)
 }
 
-/** Both, without those of the first that the second has in whatever case: a header's name has none (RFC 9110 §5.1). */
+/** Both, with the second's in place of the first's: names of headers are case-insensitive (RFC 9110 §5.1). */
 function withHeaders(present: unknown, wanted: unknown): Record<string, string> {
   const ours = (wanted ?? {}) as Record<string, string>
   const names = new Set(Object.keys(ours).map((name) => name.toLowerCase()))

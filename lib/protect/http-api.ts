@@ -34,7 +34,7 @@ export interface ProtectHttpApiOptions extends LabelOptions, SelectionOptions {
   readonly mapStatuses?: readonly number[]
 }
 
-/** An authorizer in front of an HTTP API's routes. It stands in the API's stack. */
+/** An authorizer in front of an HTTP API's routes. It belongs to the API's stack. */
 export class HttpApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
 
@@ -51,8 +51,8 @@ export class HttpApiProtection extends Construct {
       authorizerUri: functionUri(this, limiter.handler),
       authorizerPayloadFormatVersion: '2.0',
       enableSimpleResponses: true,
-      authorizerResultTtlInSeconds: 0, // a decision that is cached does not count
-      identitySource: [], // one that a request lacks would be a 401 without a call
+      authorizerResultTtlInSeconds: 0, // a cached decision is not counted
+      identitySource: [], // a request without one would get a 401 without a call
     })
     const stages = new StageWatch()
     const mapping = new HeaderMapping(mapStatuses, (route) => binding.bound.has(route))
@@ -86,7 +86,7 @@ export class HttpApiProtection extends Construct {
   }
 }
 
-/** @throws ConfigError for statuses that no response has, or that nothing asks for. */
+/** @throws ConfigError for statuses that no response has, or that are given although headers are not mapped. */
 function checkMapping({ mapHeaders, mapStatuses }: ProtectHttpApiOptions, path: string): void {
   if (mapStatuses === undefined) return
   if (mapHeaders === false)

@@ -17,8 +17,8 @@ import { checkSelection, type SelectionOptions } from './selection'
 /** How `attachTo` protects a REST API that another stack or template owns. */
 export interface AttachToOptions extends LabelOptions, SelectionOptions {
   /**
-   * The stage to deploy when the protection changes. A deployment includes the whole API: undeployed edits of others go
-   * live with it.
+   * The stage to deploy when the protection changes. A deployment includes the complete API: undeployed edits of others
+   * go live with it.
    */
   readonly stageName: string
   /**
@@ -34,7 +34,7 @@ export interface AttachToOptions extends LabelOptions, SelectionOptions {
    */
   readonly gatewayResponse?: boolean
   /**
-   * Any text: a new value deploys the stage again, which is needed after methods were switched elsewhere.
+   * Any text: a new value deploys the stage again, as is needed after methods were changed elsewhere.
    *
    * @default none
    */
@@ -43,12 +43,12 @@ export interface AttachToOptions extends LabelOptions, SelectionOptions {
 
 /**
  * What an imported REST API needs to use the limiter: an authorizer without caching, its permission, the 429, and a
- * deployment of the stage. Methods that this app adds are switched; methods of other templates must name `authorizerId`
+ * deployment of the stage. Methods that this app adds get it; methods of other templates must name `authorizerId`
  * there.
  */
 export class ImportedRestApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
-  /** What a method of another template names, beside the type `CUSTOM`. */
+  /** For methods of other templates, beside the type `CUSTOM`. */
   readonly authorizerId: string
   /** Undefined where `gatewayResponse` is false. */
   readonly gatewayResponse?: CfnGatewayResponse

@@ -3,23 +3,23 @@ import type { CfnIntegration, CfnRoute } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { Construct } from 'constructs'
 import { withDecisionHeaders } from './response-mapping'
 
-/** CloudFormation takes templates of 1 MB; what else is in a stack needs room, too. */
+/** CloudFormation takes templates of 1 MB, and the rest of the stack needs room, too. */
 const WARN_BYTES = 500_000
 
-/** What the mapping of headers takes of each stack's template, by integration: several APIs may be in one stack. */
+/** The size of the header mappings in each stack's template, by integration: several APIs may be in one stack. */
 const bytesIn = new WeakMap<Stack, Map<CfnIntegration, number>>()
 
 /**
- * Has the integrations of an HTTP API add the decision's headers to responses. An integration that a route without the
- * authorizer uses as well is left as it is: what API Gateway makes of a context value that is not there, an error or an
- * empty header, is not documented.
+ * Makes the integrations of an HTTP API add the decision's headers to responses. An integration that a route without
+ * the authorizer also uses is left unchanged: whether API Gateway turns a missing context value into an error or an
+ * empty header is not documented.
  */
 export class HeaderMapping {
   private readonly routes = new Map<CfnRoute, string>()
   private readonly integrations: CfnIntegration[] = []
   private byTarget: { readonly size: number; readonly routes: ReadonlyMap<string, CfnRoute[]> } | undefined
 
-  /** @param isProtected whether a route has the authorizer, asked at synth. */
+  /** @param isProtected whether a route has the authorizer; called at synth. */
   constructor(
     private readonly statuses: readonly number[],
     private readonly isProtected: (route: CfnRoute) => boolean,
@@ -82,7 +82,7 @@ export class HeaderMapping {
   }
 }
 
-/** The routes of each integration, under what a reference to it becomes in the stack. */
+/** The routes of each integration, by what a reference to it resolves to in the stack. */
 function byIntegration(routes: readonly CfnRoute[]): ReadonlyMap<string, CfnRoute[]> {
   const found = new Map<string, CfnRoute[]>()
   for (const route of routes)
@@ -93,7 +93,7 @@ function byIntegration(routes: readonly CfnRoute[]): ReadonlyMap<string, CfnRout
 
 const nameOf = (of: Construct, token: string): string => JSON.stringify(Stack.of(of).resolve(token))
 
-/** As the CDK writes it: indented, and so deep in the template. */
+/** As the CDK writes it: with the indentation of that depth in the template. */
 function sizeOf(mapping: object): number {
   const lines = JSON.stringify(mapping, undefined, 1).split('\n')
   return lines.reduce((total, line) => total + line.length + 5, 0)

@@ -35,7 +35,7 @@ function isAuthorizer(node: IConstruct): node is AnyAuthorizer {
   )
 }
 
-/** WebSocket authorizers have no cache; they are known by having no payload version. */
+/** WebSocket authorizers have no cache; they are recognised by having no payload version. */
 function isWebSocket(node: AnyAuthorizer): boolean {
   return (
     isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME) &&

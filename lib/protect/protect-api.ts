@@ -8,29 +8,29 @@ import { type AttachToOptions, ImportedRestApiProtection } from './imported-rest
 import { type ProtectRestApiOptions, RestApiProtection } from './rest-api'
 import { WebSocketApiProtection } from './websocket-api'
 
-/** An API as its label is written. */
+/** An API, for writing its label. */
 interface LabelledApi {
   readonly id: string
-  /** Undefined where it is not known here. */
+  /** Undefined if it is unknown here. */
   readonly name: string | undefined
   readonly label: string
 }
 
-/** A limiter that stands before APIs: one of this app, or one that another account shares. */
+/** A limiter that protects APIs: one of this app, or one that another account shares. */
 export interface Protector {
-  /** Whether backends answer what is over a limit. */
+  /** Whether backends answer requests over a limit. */
   readonly deniesInBackend: boolean
-  /** What stands behind the authorizer of one more API. */
+  /** The function behind the authorizer of one more API. */
   access(): ProtectingLimiter
-  /** @throws ConfigError for an API that it cannot stand before. */
+  /** @throws ConfigError for an API that it cannot protect. */
   checkPlace(api: Construct): void
   /** @throws ConfigError for a label that it cannot give. */
   checkLabel(api: Construct, apiId: string, label: string): void
-  /** Writes a label; what stands in front of the API waits for it. */
+  /** Writes a label; the authorizer in front of the API waits for it. */
   label(scope: Construct, api: LabelledApi): Construct
 }
 
-/** What stands in front of an API. */
+/** The resources in front of an API. */
 type Protection = Construct & { readonly authorizer: Construct }
 
 /** Limits every request to an API of this app, see `RateLimiter.protect`. */
@@ -71,7 +71,7 @@ export function attachToApi(protector: Protector, api: IRestApi, options: Attach
     throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
   const id = api.restApiId
   check(protector, api, id, options.as)
-  const name = undefined // not known here
+  const name = undefined // unknown here
   return labelledBy(
     protector,
     options.as,

@@ -1,8 +1,8 @@
 import { mappingsBeside } from '../../provisioning/response-mapping'
 
 /**
- * The statuses that get the headers where nothing is said. A mapping is for one status, there is no wildcard, and each
- * takes 0.7 KB of a template for each integration.
+ * The default statuses that get the headers. A mapping is for one status, without a wildcard, and each takes 0.7 KB of
+ * a template for each integration.
  */
 export const DEFAULT_STATUSES: readonly number[] = [200, 201, 204, 404]
 
@@ -10,7 +10,7 @@ interface Mapping {
   readonly ResponseParameters: readonly { readonly Destination: string; readonly Source: string }[]
 }
 
-/** An integration's response mapping with the decision's headers; what it already does with a header stays. */
+/** An integration's response mapping with the decision's headers; existing mappings of a header stay. */
 export function withDecisionHeaders(present: unknown, statuses: readonly number[]): Record<string, Mapping> {
   const before = (present ?? {}) as Record<string, Mapping>
   const added = statuses.map((status) => {

@@ -17,7 +17,7 @@ export interface ProtectRestApiOptions extends LabelOptions, SelectionOptions {
   readonly methods?: readonly Method[]
 }
 
-/** An authorizer in front of a REST API's methods, which answers denials with 429. It stands in the API's stack. */
+/** An authorizer in front of a REST API's methods, which answers denials with 429. It belongs to the API's stack. */
 export class RestApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
 

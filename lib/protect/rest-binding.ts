@@ -8,22 +8,22 @@ import { bindAndCheck } from './check-binding'
 import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 
 interface RestBindingProps extends Pick<BindingProps, 'only' | 'selection' | 'isOfThisApp'> {
-  /** Whether denials are made a 429. */
+  /** Whether denials become a 429. */
   readonly answers429: boolean
 }
 
 interface RestBinding {
   readonly authorizer: CfnAuthorizer
   readonly binding: Binding
-  /** Undefined where denials are not made a 429. */
+  /** Undefined if denials do not become a 429. */
   readonly response: CfnGatewayResponse | undefined
 }
 
 /**
- * Makes what stands in front of a REST API's methods, whether the app makes or imports it: an authorizer that caches
- * nothing, the right to call the function, the 429, and the binding of the methods to all of this.
+ * Creates the resources in front of a REST API's methods, whether the app makes or imports it: an authorizer that
+ * caches nothing, the permission to call the function, the 429, and the binding of the methods to all of this.
  *
- * @param scope what the resources are made in.
+ * @param scope the scope of the resources.
  */
 export function bindRestApi(
   scope: Construct,
@@ -33,7 +33,7 @@ export function bindRestApi(
 ): RestBinding {
   const apiId = api.restApiId
   // A cached decision is not counted, and a request without an identity source would get a 401 without a call.
-  // `RequestAuthorizer` would not synthesise at an imported API: it wants a method of this app.
+  // `RequestAuthorizer` does not synthesise with an imported API: it needs a method of this app.
   const authorizer = new CfnAuthorizer(scope, 'Authorizer', {
     restApiId: apiId,
     name: Names.uniqueResourceName(scope, { maxLength: 128 }),

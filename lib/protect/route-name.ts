@@ -20,7 +20,7 @@ export function routeName(route: AnyRoute, api: unknown): string {
   return `${httpMethod} ${path ?? `of ${node.path}`}`
 }
 
-/** Whether browsers send it before the request proper: these are not limited. */
+/** Whether browsers send it as a preflight: these are not limited. */
 export const isPreflight = (name: string): boolean => name.startsWith('OPTIONS ')
 
 /** The path of a REST API's resource, from the resources that the app makes; undefined below one that it imports. */
@@ -34,7 +34,7 @@ function pathOf(resourceId: string, api: IRestApi): string | undefined {
   return parent === undefined ? undefined : `${parent === '/' ? '' : parent}/${pathPart}`
 }
 
-/** An API that is imported by its id alone throws when it is asked for its root. */
+/** An API that is imported by its id alone throws when its root is read. */
 function isRootOf(resourceId: string, api: IRestApi): boolean {
   try {
     return resourceId === api.restApiRootResourceId

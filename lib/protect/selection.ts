@@ -6,7 +6,7 @@ import { type AnyRoute, isPreflight } from './route-name'
 export interface SelectionOptions {
   /**
    * Whether methods and routes that have an authorizer of another kind, such as `AWS_IAM` or a Cognito user pool, are
-   * left as they are: checked by that and not limited. The synth prints which, and the template's metadata of the
+   * left unchanged: checked by that and not limited. The synth prints which, and the template's metadata of the
    * authorizer lists them.
    * @default false: such a method or route is an error
    */
@@ -27,16 +27,16 @@ export interface Skipped {
   readonly because: string
 }
 
-/** What becomes of a route: it is protected, skipped on purpose, not asked for, or in the way. */
+/** What happens to a route: it is protected, skipped on purpose, not selected, or an obstacle. */
 type Choice = 'protect' | 'ignore' | { readonly skip: string } | { readonly authorized: string }
 
-/** The prop that names the routes to protect, and what it says. */
+/** The prop that names the routes to protect, and its value. */
 export interface OnlyRoutes {
   readonly prop: 'methods' | 'routes'
   readonly routes?: readonly IConstruct[]
 }
 
-/** @throws ConfigError for options that exclude each other; nothing is made then. */
+/** @throws ConfigError for options that exclude each other; then nothing is created. */
 export function checkSelection(api: IConstruct, { prop, routes }: OnlyRoutes, { except }: SelectionOptions): void {
   if (routes && except)
     throw new ConfigError([
@@ -44,7 +44,7 @@ export function checkSelection(api: IConstruct, { prop, routes }: OnlyRoutes, { 
     ])
 }
 
-/** Says which routes of an API are protected, one by one as they are found. */
+/** Decides which routes of an API are protected, one by one as they are found. */
 export class Selection {
   private readonly except: ReadonlySet<string>
   private readonly names = new Set<string>()

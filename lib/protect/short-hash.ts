@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Eight letters that tell values of JSON apart, for logical ids. */
+/** A hash of a JSON value in eight letters, for logical ids. */
 export const shortHash = (value: unknown): string =>
   createHash('sha256')
     .update(JSON.stringify(value) ?? '')

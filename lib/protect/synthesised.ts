@@ -1,8 +1,8 @@
 import { type CfnResource, Stack } from 'aws-cdk-lib'
 
 /**
- * A resource's properties as they will stand in its template, with what aspects and overrides made of them: for checks
- * after all aspects.
+ * A resource's properties as they will be in its template, with the changes of aspects and overrides: for checks after
+ * all aspects.
  */
 export function synthesised(resource: CfnResource): Readonly<Record<string, unknown>> {
   const fragment = (resource as unknown as { _toCloudFormation(): object })._toCloudFormation()

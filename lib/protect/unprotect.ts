@@ -9,18 +9,19 @@ import { DEFAULT_STATUSES } from './response-mapping'
 import { isRoute } from './route-name'
 import { watchApi } from './watch-api'
 
-/** What `protect` was called with, as far as it is to be undone. */
+/** The options of the `protect` call that is to be undone. */
 export interface UnprotectOptions {
   /**
-   * The `mapStatuses` of the `protect()` that stood here.
+   * The `mapStatuses` of the removed `protect()`.
    * @default [200, 201, 204, 404]
    */
   readonly mapStatuses?: readonly number[]
 }
 
 /**
- * Writes down that an API has no limiter, where a template that says nothing would leave it as it is: an update of a
- * route without `AuthorizationType` keeps the authorizer, and one of an integration without a status keeps its mapping.
+ * Declares that an API has no limiter. A template without a declaration would leave the limiter in place: an update of
+ * a route without `AuthorizationType` keeps the authorizer, and one of an integration without a status keeps its
+ * mapping.
  *
  * @see https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2184
  */
@@ -46,7 +47,7 @@ function mapNothing(integration: CfnIntegration, statuses: readonly number[]): v
   const present = integration.responseParameters as unknown
   const nothing = Object.fromEntries(statuses.map((status) => [status, { ResponseParameters: [] }]))
   integration.responseParameters = Lazy.any({
-    // A list that is empty would be left out of the template otherwise.
+    // Otherwise an empty list would be left out of the template.
     produce: () => ({ ...nothing, ...((Stack.of(integration).resolve(present) as object | undefined) ?? {}) }),
   })
 }

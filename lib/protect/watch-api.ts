@@ -3,7 +3,7 @@ import type { IConstruct } from 'constructs'
 
 type Visit = (resource: CfnResource) => void
 
-/** Who wants to see the resources of which API, by app. */
+/** The listeners to the resources of each API, by app. */
 const watched = new WeakMap<IConstruct, Map<string, Visit[]>>()
 
 /**

@@ -25,7 +25,7 @@ export class WebSocketApiProtection extends Construct {
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
       authorizerType: 'REQUEST',
       authorizerUri: functionUri(this, limiter.handler),
-      identitySource: [], // one that a request lacks would be a 401 without a call
+      identitySource: [], // a request without one would get a 401 without a call
     })
     const stages = new StageWatch()
     const binding = bindAndCheck(

@@ -1,7 +1,9 @@
 import { Stack, Validations } from 'aws-cdk-lib'
 import type { Construct } from 'constructs'
 
-/** Tells cdk-nag why a policy has wildcards in these resources, with CDKs that know of acknowledged findings. */
+/**
+ * Acknowledges for cdk-nag why a policy has wildcards in these resources, with CDKs that have acknowledged findings.
+ */
 export function acknowledgeWildcards(scope: Construct, resources: readonly string[], reason: string): void {
   for (const resource of resources.filter((one) => one.includes('*')))
     Validations?.of(scope).acknowledge({

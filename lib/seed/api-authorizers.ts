@@ -3,16 +3,16 @@ import { ApiGatewayV2Client, GetApisCommand, GetAuthorizersCommand as GetV2 } fr
 
 import { pages } from '../../provisioning/pages'
 
-/** An authorizer that calls a function, by whatever right. */
+/** An authorizer that calls a function, by a permission or a role. */
 interface CallingAuthorizer {
   readonly apiId: string
   readonly authorizerId: string
 }
 
-/** The most that one page may hold. */
+/** The maximum size of a page. */
 const PAGE = 500
 
-/** API Gateway answers some ten calls a second for a whole account: adaptive clients wait for it. */
+/** API Gateway answers about ten calls a second for an account: adaptive clients wait for it. */
 const PATIENT = {
   maxAttempts: 8,
   retryMode: 'adaptive',
@@ -23,10 +23,10 @@ const PATIENT = {
 const DEADLINE_MS = 90_000
 
 /**
- * The authorizers of all APIs of the account and Region that call a function, an alias or a version of it. What lets
- * them call it makes no difference: a permission, or a role of theirs.
+ * The authorizers of all APIs of the account and Region that call a function, an alias or a version of it. Both those
+ * with a permission and those with a role are found.
  *
- * @throws where API Gateway cannot be asked about every API within a minute and a half.
+ * @throws if the authorizers of all APIs cannot be read within a minute and a half.
  */
 export async function authorizersOf(functionArn: string): Promise<CallingAuthorizer[]> {
   const rest = new APIGatewayClient(PATIENT)
@@ -70,7 +70,7 @@ export async function authorizersOf(functionArn: string): Promise<CallingAuthori
   return found
 }
 
-/** Nothing where the API was deleted meanwhile. */
+/** Empty if the API was deleted meanwhile. */
 async function unlessGone<T>(read: () => Promise<T[]>): Promise<T[]> {
   try {
     return await read()

@@ -10,16 +10,16 @@ import { SEED_PARTITION } from './seed-partition'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A label as a stack asks for it. */
+/** A label that a stack requests. */
 export interface LabelRequest {
   readonly id: string
   readonly name?: string
   readonly label: string
   /** The stack and the resource in it. */
   readonly owner: string
-  /** The API that this resource labelled until now, where it is another one: its replacement takes the label over. */
+  /** The API that this resource labelled before, if it is another one: the new one takes the label over. */
   readonly replaced?: string
-  /** Whether somebody else's label is an error. @default it is kept, as with tiers */
+  /** Whether an existing label of another writer is an error. @default it is kept, as with tiers */
   readonly isNew?: boolean
 }
 
@@ -40,7 +40,7 @@ const noteKey = (id: string) => ({ pk: SEED_PARTITION, sk: apiKey(id).sk })
 
 /** The labels in the config table, read in an order that makes a conditional write fail if one is given meanwhile. */
 async function read(documents: DynamoDBDocumentClient, table: string) {
-  // Read first: whoever gives a label after this raises it.
+  // Read first: every later label increments it.
   const versions = await readPartition(documents, table, LABELS_VERSION.pk)
   const items = await readPartition(documents, table, CONFIG_TABLE.policySet)
   const notes = await readPartition(documents, table, SEED_PARTITION)
@@ -57,7 +57,7 @@ async function read(documents: DynamoDBDocumentClient, table: string) {
       const item = this.item(id)?.item
       return item !== undefined && contentHash(item) === this.noted(id)?.hash
     },
-    /** The write that makes another label fail that is being given at the same time. */
+    /** The write that makes a concurrent label fail. */
     nextVersion: (): GuardedWrite => ({
       key: LABELS_VERSION,
       before: version?.exact,
@@ -78,8 +78,8 @@ async function read(documents: DynamoDBDocumentClient, table: string) {
 /**
  * Gives an API its label, and removes it from the API that it replaces: both or neither.
  *
- * @returns what became of it; `kept`: somebody else's label stays.
- * @throws where the label cannot be given; nothing is written then.
+ * @returns the result; `kept`: another writer's label stays.
+ * @throws if the label cannot be given; then nothing is written.
  */
 export async function giveLabel(
   documents: DynamoDBDocumentClient,

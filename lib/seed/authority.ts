@@ -4,7 +4,7 @@ import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
 import { retried, write } from './retried'
 import { SEED_PARTITION } from './seed-partition'
 
-/** Who seeds: a request of CloudFormation, and the stack and resource that it is about. */
+/** The seeding request: a request of CloudFormation, with its stack and resource. */
 export interface Deployment {
   readonly request: string
   /** The stack and the resource in it. */
@@ -12,19 +12,19 @@ export interface Deployment {
 }
 
 /**
- * What a table remembers of the code that has authority over its tiers. Every transaction of a deployment writes it, so
- * that of two deployments at the same time, such as one that hangs and its rollback, only the later goes on.
+ * A table's record of the code that has authority over its tiers. Every transaction of a deployment writes it, so that
+ * of two deployments at the same time, such as one that hangs and its rollback, only the later goes on.
  */
 export interface Authority extends Deployment, PolicySetItem {
-  /** A hash of the code's items; none where no code has authority. */
+  /** A hash of the code's items; absent if no code has authority. */
   readonly code?: string
   /** The code before that. */
   readonly before?: string
-  /** Whether the table has been made what the code says. */
+  /** Whether the table has been made to match the code. */
   readonly done: boolean
   /** Earlier requests, which must not go on. */
   readonly superseded: readonly string[]
-  /** What this request has undone of others' edits: the first of them, and how many there are in all. */
+  /** Others' edits that this request has undone: the first of them, and their number. */
   readonly undone: readonly string[]
   readonly undoneCount: number
 }
@@ -32,7 +32,7 @@ export interface Authority extends Deployment, PolicySetItem {
 export const AUTHORITY_KEY = { pk: SEED_PARTITION, sk: 'authority' } as const
 const MAX_SUPERSEDED = 20
 
-/** A later deployment has begun, whose code counts. */
+/** A later deployment has begun, and its code is in force. */
 class SupersededError extends Error {
   override readonly name = 'SupersededError'
 
@@ -41,12 +41,12 @@ class SupersededError extends Error {
   }
 }
 
-/** The same for the same items, in whatever order they stand. */
+/** The same hash for the same items in any order. */
 export const hashOfCode = (items: readonly PolicySetItem[]): string =>
   contentHash(Object.fromEntries(items.map((item) => [item.sk, contentHash(item)])))
 
 /**
- * The table's authority with this deployment as the latest; nothing else of it is other than before.
+ * The table's authority with this deployment as the latest, and nothing else changed.
  *
  * @throws where another stack's code has authority, or a later deployment has taken over.
  */
@@ -62,13 +62,16 @@ export function joinedBy(known: Authority | undefined, deployment: Deployment): 
   return { done: false, ...known, ...AUTHORITY_KEY, ...deployment, superseded, undone: [], undoneCount: 0 }
 }
 
-/** The code as it is being written: not done, and the one before known. */
+/** The authority while the code is being written: not done, with the previous code. */
 export function beginning(known: Authority, code: string): Authority {
   const before = known.done && known.code !== code ? known.code : known.before
   return { ...known, code, ...(before !== undefined && { before }), done: false }
 }
 
-/** A resource without authority writes: what one with authority still does ends, and no code has authority. */
+/**
+ * The authority after a resource without authority writes: one that is still writing with authority ends, and no code
+ * has authority.
+ */
 export async function releaseAuthority(
   documents: DynamoDBDocumentClient,
   table: string,

@@ -11,11 +11,11 @@ import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 /** Whether a limiter may be deleted while it is in use. */
 export interface DeletionGuardOptions {
   /**
-   * Whether CloudFormation refuses to delete the stack while APIs that are not of this stack call the limiter: those of
-   * `sluice attach`, and those that another stack or somebody's hand has given a permission, also to an alias or a
-   * version. With `invokeRole` all authorizers of the account and Region are looked at; without it, an API that calls
-   * by a role of somebody's own is not seen. It also refuses while the limiter is shared with other accounts, whose
-   * APIs nobody sees from here. Without the limiter every request to them would fail. To delete it all the same, deploy
+   * Whether CloudFormation refuses to delete the stack while APIs outside it call the limiter: those of `sluice
+   * attach`, and those with a permission from another stack or made by hand, also for an alias or a version. With
+   * `invokeRole` all authorizers of the account and Region are checked; without it, an API that calls by a role of its
+   * own is not detected. It also refuses while the limiter is shared with other accounts, whose APIs are not visible
+   * from this account. Without the limiter every request to these APIs would fail. To delete it all the same, deploy
    * `false` first.
    * @default true
    */
@@ -24,23 +24,23 @@ export interface DeletionGuardOptions {
 
 type Callable = readonly [IFunction, ...IFunction[]]
 
-/** What a guard looks after. */
+/** What a guard protects. */
 interface GuardProps {
   /** The function, and its alias where it has one. */
   readonly handlers: Callable
-  /** What is deleted after the guard. */
+  /** The resources that are deleted after the guard. */
   readonly limiter: readonly IConstruct[]
   /** Whether it refuses. */
   readonly isOn: boolean
-  /** Others who may call it, whose APIs cannot be seen from here; it grows until the synth. */
+  /** Other principals that may call it, whose APIs are not visible from this account; it grows until the synth. */
   readonly shared: readonly string[]
-  /** Whether APIs call the function by a role, of which its policies say nothing. */
+  /** Whether APIs call the function by a role, which its policies do not show. */
   readonly isByRole: boolean
 }
 
 /**
  * Makes a resource that CloudFormation has to delete before anything of the limiter, and that refuses while APIs
- * outside this stack call the limiter. It is there with `isOn: false`, too: a resource that is removed is deleted, and
+ * outside this stack call the limiter. It exists with `isOn: false`, too: removing the resource deletes it, and it
  * would refuse.
  */
 export function guardDeletion(
@@ -68,7 +68,7 @@ export function guardDeletion(
       Guard: {
         FunctionArn: functionArn,
         Refuse: isOn ? 'true' : 'false',
-        // What this stack itself has ends with it.
+        // The stack's own permissions end with it.
         Own: Lazy.list({ produce: () => permissionsOf(handlers) }, { omitEmpty: true }),
         SharedWith: Lazy.list({ produce: () => [...shared] }, { omitEmpty: true }),
         ...(isByRole && {
@@ -101,8 +101,8 @@ function permissionsOf(handlers: Callable): string[] {
 }
 
 /**
- * The authorizers of a function's stack that call it, `apiId/authorizerId`, and the ids of its APIs that are made from
- * documents, which have authorizers of their own.
+ * The authorizers of a function's stack that call it, `apiId/authorizerId`, and the ids of its APIs that are imported
+ * from OpenAPI, which have authorizers of their own.
  */
 function callersOf(handlers: Callable): string[] {
   const [handler] = handlers

@@ -9,7 +9,7 @@ import { authorizersOf } from './api-authorizers'
 
 /** Something outside the limiter's stack that calls the limiter's function, or may. */
 interface FunctionUser {
-  /** The API's id; undefined where the statement names none. */
+  /** The API's id; undefined if the statement names none. */
   readonly apiId: string | undefined
   /** The id of the statement in a policy, or of the authorizer. */
   readonly name: string
@@ -17,7 +17,7 @@ interface FunctionUser {
   readonly isAttached: boolean
 }
 
-/** What a guard is asked about, as its resource says. */
+/** A guard's properties, as its resource has them. */
 export interface Guarded {
   readonly FunctionArn: string
   /** Source ARNs of statements that do not count, since they end with the stack. */
@@ -26,7 +26,7 @@ export interface Guarded {
   readonly OwnCallers?: readonly string[]
   /** Others with whom the limiter is shared: accounts, organisations, or APIs of accounts. */
   readonly SharedWith?: readonly string[]
-  /** Whether API Gateway calls by a role, of which the function's policies say nothing. */
+  /** Whether API Gateway calls by a role, which the function's policies do not show. */
   readonly ByRole?: string
 }
 
@@ -38,7 +38,7 @@ interface Statement {
 
 type Lambda = Pick<LambdaClient, 'send'>
 
-/** Everybody outside the stack that API Gateway calls the function, its aliases or its versions for. */
+/** All callers outside the stack for which API Gateway calls the function, its aliases or its versions. */
 async function usersOf(
   lambda: Lambda,
   { FunctionArn, Own = [], OwnCallers = [], ByRole }: Guarded,
@@ -59,7 +59,7 @@ async function usersOf(
   ]
 }
 
-/** Names of aliases and numbers of versions, each of which has a policy of its own; none where the function is gone. */
+/** Names of aliases and numbers of versions, each with a policy of its own; empty if the function is gone. */
 async function qualifiersOf(lambda: Lambda, FunctionName: string): Promise<string[]> {
   return unlessGone([], async () => {
     const aliases = await pages(async (Marker) => {
@@ -75,7 +75,7 @@ async function qualifiersOf(lambda: Lambda, FunctionName: string): Promise<strin
   })
 }
 
-/** The statements of one policy; none where there is no policy. */
+/** The statements of one policy; empty if there is no policy. */
 async function statementsOf(lambda: Lambda, FunctionName: string, Qualifier?: string): Promise<readonly Statement[]> {
   return unlessGone([], async () => {
     const { Policy = '{}' } = await lambda.send(new GetPolicyCommand({ FunctionName, Qualifier }))
@@ -104,9 +104,7 @@ function userIn({ Sid = '', Principal, Condition = {} }: Statement, own: readonl
   return [{ apiId, name: `statement ${Sid}`, isAttached: Sid.startsWith('sluice-attach-') }]
 }
 
-/**
- * @throws where APIs still call the function: they are named, with what to do.
- */
+/** @throws while APIs still call the function: the error names them and what to do. */
 export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise<void> {
   const allTheSame = 'To delete the limiter all the same, deploy it with deletionProtection: false first.'
   const users = await usersOf(lambda, guarded).catch((error: Error) => {

@@ -24,7 +24,7 @@ export interface SeedRequest {
   readonly ResourceProperties: {
     /** Of tiers and labels. */
     readonly TableName: string
-    /** Of tiers: items as JSON texts, since CloudFormation makes texts of numbers. */
+    /** Of tiers: items as JSON text, since CloudFormation converts numbers to text. */
     readonly Items?: readonly string[]
     /** Of tiers: whether edits of others are undone. @default they are kept */
     readonly Seed?: string
@@ -36,19 +36,19 @@ export interface SeedRequest {
 }
 
 const documents = documentsOf(new DynamoDBClient({}))
-// Fails within the function's time where its network has no way to Lambda.
+// Fails within the function's time if its network has no route to Lambda.
 const lambda = new LambdaClient({
   maxAttempts: 4,
   requestHandler: { connectionTimeout: 5000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 })
 
-/** A new role's permissions take some seconds until DynamoDB knows them. */
+/** DynamoDB applies a new role's permissions after some seconds. */
 const ATTEMPTS = 6
 const PAUSE_MS = 2000
 
 /**
- * Entry point of the seed function: seeds when a resource is made or changed. Tiers stay when it goes, an API's label
- * goes with it, and a guard refuses to go while the limiter is in use.
+ * Entry point of the seed function: seeds when a resource is created or changed. When a resource is deleted, tiers
+ * stay, an API's label is removed, and a guard refuses while the limiter is in use.
  */
 export async function handler(event: SeedRequest): Promise<void> {
   const { Api, Guard, TableName } = event.ResourceProperties
@@ -67,14 +67,14 @@ export async function handler(event: SeedRequest): Promise<void> {
   }
 }
 
-/** Records say which stack was deployed: who deployed it, CloudFormation does not tell. */
+/** Records name the stack that was deployed: CloudFormation does not pass on who deployed it. */
 const trailOf = (request: string, stack: string): AuditTrail =>
   new AuditTrail(async () => ({ change: request, by: stack, how: 'deployment' }), Date.now)
 
-/** What was done, as it is logged. */
+/** The result, as it is logged. */
 interface Done {
   readonly report: Readonly<Record<string, string>>
-  /** Edits of others that were undone: the first of them, and how many in all. */
+  /** Edits of others that were undone: the first of them, and their number. */
   readonly undone?: readonly string[]
   readonly undoneCount?: number
 }
@@ -93,8 +93,8 @@ async function tiers({
   }
   const trail = trailOf(request, StackId)
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
-  // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
-  // that nobody is counted without it.
+  // Before the items, so that an interrupted deployment still looks new when it is retried, and so that no subject is
+  // counted without the secret.
   if (RequestType === 'Create') await seedKeyRings(documents, TableName, trail)
   if (Seed === 'authoritative')
     return seedCode(documents, TableName, deployment, items, (line) => console.info(JSON.stringify(line)), trail)
@@ -111,7 +111,7 @@ async function unlessTableIsGone<T>(work: () => Promise<T>): Promise<T | undefin
   }
 }
 
-/** Nothing is done until it is deleted: then, and where its creation failed, only what is not in use may go. */
+/** A guard does nothing until it is deleted: then, and after a failed creation, it lets only an unused limiter go. */
 async function guard(
   { RequestType }: SeedRequest,
   { Refuse, ...guarded }: NonNullable<SeedRequest['ResourceProperties']['Guard']>,
@@ -120,10 +120,10 @@ async function guard(
   return undefined
 }
 
-/** An answer has at most 4096 bytes, and the log has all of it. */
+/** A response has at most 4096 bytes, and the log has everything. */
 const MAX_KEPT = 1000
 
-/** What differs from the file and was kept, and what was undone: `tier#free, route#GET /a`. */
+/** Items that differ from the file and were kept, and those that were undone: `tier#free, route#GET /a`. */
 function outputsOf(done: Done | undefined): Readonly<Record<'Kept' | 'Undone', string>> {
   const { report = {}, undone = [], undoneCount = 0 } = done ?? {}
   const kept = Object.entries(report).flatMap(([item, result]) => (result === 'kept' ? [item] : []))
@@ -153,12 +153,12 @@ async function label(
   const trail = trailOf(RequestId, StackId)
   const owner = `${StackId} ${LogicalResourceId}`
   const prefix = apiKey('').sk
-  // CloudFormation makes one up where it had no answer
+  // CloudFormation generates one if it got no answer
   const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
-    const asked = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
-    return { report: { [id]: await giveLabel(documents, TableName, asked, trail) } }
+    const request = { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }
+    return { report: { [id]: await giveLabel(documents, TableName, request, trail) } }
   }
   const taken = await unlessTableIsGone(() => takeLabel(documents, TableName, known, owner, trail))
   return { report: { [known]: taken ?? 'gone with its table' } }
@@ -176,7 +176,7 @@ async function patiently<T>(seed: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The answer goes to a signed address, which knows no content type; `fetch` would send one with a text. */
+/** The response goes to a signed URL without a content type; `fetch` would send one with a string body. */
 async function respond(
   event: SeedRequest,
   PhysicalResourceId: string,

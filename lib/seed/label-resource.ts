@@ -8,20 +8,20 @@ import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-partition'
 
-/** What an API is called, as every way of protecting one takes it. */
+/** The label of an API, as every way of protecting one takes it. */
 export interface LabelOptions {
   /**
-   * What `apis` of tiers and routes, metrics and the log call the API: 1 to 64 letters, digits, ".", "_" or "-", known
-   * at synth. No other API of the limiter may be called so. A label that operators change stays as they left it.
-   * @default it is called by its id, unless operators give it a label
+   * The API's label in `apis` of tiers and routes, in metrics and in the log: 1 to 64 letters, digits, ".", "_" or "-",
+   * known at synth. No other API of the limiter may have it. A label that operators change stays as they left it.
+   * @default its id, unless operators give it a label
    */
   readonly as?: string
 }
 
-/** What APIs of this app are called, by config table: limiters may share one. */
+/** The labels of this app's APIs, by config table: limiters may share one. */
 const labels = new WeakMap<ITableV2, Map<string, { readonly id: string; readonly path: string }>>()
 
-/** @throws ConfigError for what is no label, or what another API of this app is called. */
+/** @throws ConfigError for an invalid label, or one that another API of this app has. */
 export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: string): void {
   const { path } = api.node
   if (Token.isUnresolved(label))
@@ -40,10 +40,10 @@ export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: 
 }
 
 /**
- * Writes what an API is called into the config table, in the stack of the API. What is made in front of the API depends
- * on it, so that the API is called so before it asks the limiter.
+ * Writes an API's label into the config table, from the stack of the API. The resources in front of the API depend on
+ * it, so that the API has its label before its first request reaches the limiter.
  *
- * @param scope what stands in front of the API.
+ * @param scope the construct in front of the API.
  */
 export function labelApi(
   scope: Construct,
@@ -52,7 +52,7 @@ export function labelApi(
 ): CustomResource {
   const partitions = [CONFIG_TABLE.policySet, SEED_PARTITION, LABELS_VERSION.pk]
   seed.grant(['dynamodb:Query'], ...partitions)
-  // one statement, whether IAM looks at the key of each item of a transaction or at all of them
+  // one statement, since it is unknown whether IAM checks the key of each item of a transaction or all of them
   seed.grant(['dynamodb:PutItem', 'dynamodb:DeleteItem'], ...partitions, AUDIT_PARTITION)
   // Another function is another resource: CloudFormation takes none with a new function in the place of one with the
   // old.

@@ -7,7 +7,7 @@ import { type GuardedWrite, WriteConflictError, writeTogether } from '../../prov
 const MAX_WAIT_MS = 60_000
 const PAUSE_MS = 400
 
-/** Starts again from the reading when somebody else wrote in between. */
+/** Starts again from the read when another writer wrote in between. */
 export async function retried<T>(work: () => Promise<T>): Promise<T> {
   const until = Date.now() + MAX_WAIT_MS
   for (;;) {
@@ -21,9 +21,9 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes all of it and the record of it, or nothing.
+ * Writes everything and its record, or nothing.
  *
- * @throws WriteConflictError where an item is no longer what it was.
+ * @throws WriteConflictError when an item has changed.
  */
 export async function write(
   documents: DynamoDBDocumentClient,

@@ -10,37 +10,37 @@ import { AUTHORITY_KEY, type Authority, beginning, type Deployment, hashOfCode, 
 import { retried, write } from './retried'
 import { SEED_PARTITION } from './seed-partition'
 
-/** What became of each item, by sort key. */
+/** The result for each item, by sort key. */
 type CodeReport = Readonly<Record<string, 'written' | 'removed' | 'unchanged' | 'kept'>>
 
-/** What a deployment with authority has done. */
+/** The result of a deployment with authority. */
 export interface SeededCode {
   readonly report: CodeReport
-  /** Edits of others that were undone, such as `tier#free (changed)`: the first of them, and how many in all. */
+  /** Edits of others that were undone, such as `tier#free (changed)`: the first of them, and their number. */
   readonly undone: readonly string[]
   readonly undoneCount: number
 }
 
-/** The names that an output could show. */
+/** As many names as an output can show. */
 const MAX_UNDONE = 100
 
 /** One item and its note, which are written together. */
 interface Step {
   readonly sk: string
   readonly writes: readonly GuardedWrite[]
-  /** What of it undoes somebody's edit. */
+  /** The edits of others that it undoes. */
   readonly undoes?: string
 }
 
 /**
- * Makes the tiers, routes and settings of a table those of the code, where the code differs from the last that was
- * seeded: nothing else is written, and what others have edited since is undone and logged before. Tiers that clients
- * still name are not removed: the deployment fails before it writes anything, or, where it goes back to the code
- * before, as a rollback does, they are kept.
+ * Makes the tiers, routes and settings of a table those of the code, if the code differs from the last one seeded:
+ * nothing else is written, and others' edits since are logged and then undone. Tiers that clients still name are not
+ * removed: the deployment fails before it writes anything, or, if it returns to the previous code, as a rollback does,
+ * they are kept.
  *
  * More than fits one transaction is written in several, in an order in which nothing refers to a tier that is missing.
  *
- * @param log gets what is undone, as it was, before it is.
+ * @param log gets each item that is undone, before that.
  * @param trail records what is written.
  */
 export async function seedCode(
@@ -53,7 +53,7 @@ export async function seedCode(
 ): Promise<SeededCode> {
   const code = hashOfCode(items)
   const logged = new Set<string>()
-  /** Tiers that this deployment removes, from whenever it began. */
+  /** Tiers that this deployment removes, retries included. */
   const leaving = new Set<string>()
   return retried(async () => {
     const notes = bySortKey(await readPartition(documents, table, SEED_PARTITION))
@@ -67,10 +67,10 @@ export async function seedCode(
       await write(documents, table, [{ key: AUTHORITY_KEY, before, after }, ...writes], trail)
       return after
     }
-    // before anything else, so that whoever comes later knows of this one, and ends it
+    // before anything else, so that a later deployment finds this one, and ends it
     if (joined !== known) await writeWith(joined, last?.exact)
     let all = diff(present, items)
-    // edits stay until it changes
+    // edits stay until the code changes
     if (joined.code === code && joined.done) return seeded(reportOf(items, [], all), joined)
     const leave = tiersLeaving(all, items)
     const used = await clientsOf(documents, table, leave)
@@ -127,7 +127,7 @@ function reportOf(items: readonly PolicySetItem[], done: readonly Change[], kept
   ])
 }
 
-/** Names of tiers that callers cannot have any more after these changes. */
+/** Names of tiers that callers can no longer have after these changes. */
 function tiersLeaving(changes: readonly Change[], items: readonly PolicySetItem[]): string[] {
   const names = new Set(items.map(({ sk }) => sk))
   return [...new Set(changes.flatMap((change) => (isTierRemoval(change) ? baseOf(change.sk) : [])))].filter(
@@ -141,7 +141,7 @@ const isRemovalOf = (change: Change, tiers: ReadonlyMap<string, unknown>): boole
 
 const baseOf = (sk: string): string => splitVariant(sk.slice('tier#'.length))[0]
 
-/** The ids of clients that name one of these tiers, by tier. Nothing else of them is read. */
+/** The ids of clients that name one of these tiers, by tier. No other attribute is read. */
 async function clientsOf(
   documents: DynamoDBDocumentClient,
   TableName: string,
@@ -155,7 +155,7 @@ async function clientsOf(
         TableName,
         FilterExpression: 'begins_with(#pk, :client)',
         ProjectionExpression: '#id, #tier',
-        Select: 'SPECIFIC_ATTRIBUTES', // the function's right is for these alone
+        Select: 'SPECIFIC_ATTRIBUTES', // the function's permission covers only these
         ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey, '#id': 'id', '#tier': 'tier' },
         ExpressionAttributeValues: { ':client': 'client#' },
         ConsistentRead: true,
@@ -201,7 +201,8 @@ function toStep(
 }
 
 /**
- * Notes of items that need no write themselves: one is missing, or is of an item that is neither there nor in the code.
+ * Notes to write or delete for items that need no write: a missing one, or one for an item that is neither in the table
+ * nor in the code.
  */
 function noteSteps(
   items: readonly PolicySetItem[],
@@ -225,7 +226,7 @@ function noteWrites(sk: string, note: StoredItem | undefined, item: PolicySetIte
   return [{ key, before: note?.exact, after: hash === undefined ? undefined : { ...key, hash } }]
 }
 
-/** The first steps that one transaction takes beside what it writes of the authority; one at least. */
+/** As many of the first steps as fit one transaction beside the authority; at least one. */
 function asManyAsFit(steps: readonly Step[]): readonly Step[] {
   const own: GuardedWrite = { key: AUTHORITY_KEY, after: { text: 'x'.repeat(20_000) } }
   const fits = (some: readonly Step[]) => fitOneTransaction(withRecords([own, ...some.flatMap(({ writes }) => writes)]))

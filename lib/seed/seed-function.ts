@@ -17,7 +17,7 @@ export interface SeedFunctionProps extends AuthorizerFunctionOptions {
  */
 export const SERVICE_TIMEOUT = Duration.minutes(10)
 
-/** What of `functionOptions` is about where and how functions run, and not about the authorizer. */
+/** The `functionOptions` about where and how functions run, which are not specific to the authorizer. */
 const OF_EVERY_FUNCTION = [
   'allowAllIpv6Outbound',
   'allowAllOutbound',
@@ -39,13 +39,13 @@ const ofEveryFunction = (options: FunctionOptions = {}): Pick<FunctionOptions, (
   Object.fromEntries(OF_EVERY_FUNCTION.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
 
 /**
- * The function that writes into the config table while a stack is deployed. It may do what those who ask it to write
- * give it a right to, by partition.
+ * The function that writes into the config table while a stack is deployed. The resources that make it write grant it
+ * permissions, by partition.
  */
 export class SeedFunction extends Construct {
   readonly handler: LambdaFunction
   readonly configTable: ITableV2
-  /** What a resource that the function makes depends on, so that the function may write by then. */
+  /** The permissions that a resource of this function depends on, so that the function can write by then. */
   readonly role: Role
   private readonly granted = new Set<string>()
 
@@ -72,7 +72,7 @@ export class SeedFunction extends Construct {
     configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
   }
 
-  /** Lets it read whose tier is which, of all clients, and no other attribute of any item. */
+  /** Lets it read the tier of every client, and no other attribute of any item. */
   grantReadingOfTiers(): void {
     this.handler.addToRolePolicy(
       new PolicyStatement({
@@ -88,8 +88,7 @@ export class SeedFunction extends Construct {
   }
 
   /**
-   * Lets it do something to items of these partitions; clients, and whatever else the table holds, stay out of its
-   * reach.
+   * Lets it do something to items of these partitions; clients and everything else in the table stay out of its reach.
    */
   grant(actions: string[], ...partitions: string[]): void {
     const text = JSON.stringify([actions, partitions])

@@ -13,10 +13,10 @@ import { SEED_PARTITION } from './seed-partition'
 export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept'>>
 
 /**
- * Writes items of the policy set, but never over somebody's edit: an item is written if it does not exist or still is
- * what the last deployment wrote. Items that are no longer in the file are kept.
+ * Writes items of the policy set, but never over an edit: an item is written if it does not exist or still is what the
+ * last deployment wrote. Items that are no longer in the file are kept.
  *
- * @param trail records what is written; none: nothing is recorded.
+ * @param trail records the writes; without it nothing is recorded.
  */
 export async function seedItems(
   documents: DynamoDBDocumentClient,
@@ -38,7 +38,7 @@ export async function seedItems(
       : isFree && (await tryRecorded(documents, tableName, write, trail))
         ? 'written'
         : 'kept'
-    // After the item: if this write is lost, the next deployment finds the item as wanted and writes the note then.
+    // After the item: if this write is lost, the next deployment finds the item as wanted and writes the note.
     if (report[sk] !== 'kept' && last !== hash)
       await documents.send(new PutCommand({ TableName: tableName, Item: { pk: SEED_PARTITION, sk, hash } }))
   }
@@ -46,7 +46,7 @@ export async function seedItems(
 }
 
 /**
- * Gives a deployment its secrets where it has none: the one with which API keys are signed, and, if it is new, the one
+ * Gives a deployment its secrets if it has none: the one with which API keys are signed, and, if it is new, the one
  * under which it stores subjects. A table with tiers gets none of the latter, because its counters may be in use and
  * would start at zero: use `sluice hmac-key enable` there.
  */

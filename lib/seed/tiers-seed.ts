@@ -30,17 +30,17 @@ export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authent
    */
   readonly seed?: 'keep-edits' | 'authoritative'
   /**
-   * Who says who is asking.
-   * @default what the file says
+   * The sources of identity.
+   * @default the file's
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
-  /** @default whole limits in each Region */
+  /** @default full limits in each Region */
   readonly regionShares?: RegionShares
 }
 
 const SEEDED = ['tiersFile', 'identity', 'tiers', 'routes', 'global', 'settings', 'regionShares'] as const
 
-/** Whether a deployment writes anything by these props. */
+/** Whether these props make a deployment write anything. */
 export const hasSeed = (props: TiersSeedProps): boolean => SEEDED.some((prop) => props[prop] !== undefined)
 
 /** CloudFormation hands a function at most 256 KB, the rest of its request included. */
@@ -48,11 +48,11 @@ const MAX_CHARACTERS = 200_000
 
 /**
  * Writes a tiers file into the config table at each deployment that changes the file. Each tier and route is written if
- * it does not exist or nobody edited it since the last deployment. Edits of operators and items that are no longer in
- * the file are kept, also when the stack is deleted.
+ * it does not exist or was not edited since the last deployment. Edits of operators and items that are no longer in the
+ * file are kept, also when the stack is deleted.
  *
- * With authority, the table is made what the file says, and what others have edited is undone; clients, blocks, labels
- * and the switch stay out of its reach.
+ * With authority, the table is made to match the file, and others' edits are undone; clients, blocks, labels and the
+ * switch stay out of its reach.
  *
  * The first deployment creates the secret under which subjects are stored, unless the table is already in use, and the
  * one with which API keys are signed, unless there is one.
@@ -62,10 +62,11 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   const isAuthoritative = props.seed === 'authoritative'
   const removing = isAuthoritative ? ['dynamodb:DeleteItem'] : []
   seed.grant(['dynamodb:Query'], CONFIG_TABLE.policySet, SEED_PARTITION)
-  // What one transaction writes is in one statement, whether IAM looks at each item's key or at all of them.
+  // The partitions of one transaction are in one statement, since it is unknown whether IAM checks each item's key or
+  // all of them.
   seed.grant(['dynamodb:PutItem', ...removing], CONFIG_TABLE.policySet, SEED_PARTITION, AUDIT_PARTITION)
   if (isAuthoritative) seed.grantReadingOfTiers()
-  // it may write the deployment's secrets, and not read them
+  // it may write the deployment's secrets, but not read them
   seed.grant(['dynamodb:PutItem'], HMAC_RING.name, SIGNING_RING.name, AUDIT_PARTITION)
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
@@ -75,7 +76,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
       TableName: seed.configTable.tableName,
       Items: items.map((item) => Stack.of(seed).toJsonString(item)),
       ...(isAuthoritative && { Seed: 'authoritative' }),
-      // Asked for here, so that a resource of an older version is updated once and answers with it.
+      // Set here, so that a resource of an older version is updated once and answers with it.
       Reports: isAuthoritative ? ['Kept', 'Undone'] : ['Kept'],
     },
   })
@@ -138,7 +139,7 @@ function ofRegion(scope: Construct, file: TiersFile, shares: RegionShares | unde
     throw new ConfigError([
       new Mistake('missing_field', `${wanted}, ${printed(region)}, got ${Object.keys(shares).join(', ')}`),
     ])
-  // what holds for whole limits may not for small ones
+  // rules that full limits meet, their parts may not
   for (const [name, one] of Object.entries(files)) checkTiersFile(checkable(one), `${path} for ${name}`)
   for (const warning of neverPassing(file, part, region))
     Annotations.of(scope).addWarningV2('sluice:regionShares', warning)
@@ -146,8 +147,8 @@ function ofRegion(scope: Construct, file: TiersFile, shares: RegionShares | unde
 }
 
 /**
- * A file with the identity of a prop, unless it has one of its own; anything that is no such file stays as it is, to be
- * reported as that.
+ * A file with the identity of a prop, unless it has one of its own. Anything that is not a tiers file is returned
+ * unchanged, to be reported later.
  */
 function withIdentity(file: unknown, identity: readonly IdentitySource[] | undefined, path: string): unknown {
   if (identity === undefined || typeof file !== 'object' || file === null) return file

@@ -2,9 +2,7 @@ import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch'
 import type { LimiterMetrics } from '../limiter-metrics'
 
-/**
- * The alarms of `addAlarms`, by what they watch: docs/runbook.md has an entry for each, with its unit and what it says.
- */
+/** The alarms of `addAlarms`, by what they watch: docs/runbook.md has an entry for each, with its unit and meaning. */
 export type AlarmName =
   | 'degraded'
   | 'circuitOpened'
@@ -20,7 +18,7 @@ export type AlarmName =
   | 'deniedShare'
   | 'lockedOut'
 
-/** What can be a threshold. */
+/** The valid thresholds. */
 export const UNITS = {
   count: { isRight: (value: number) => Number.isSafeInteger(value) && value >= 1, wanted: 'an integer from 1' },
   percent: { isRight: (value: number) => value > 0 && value <= 100, wanted: 'a percentage above 0, at most 100' },
@@ -28,11 +26,11 @@ export const UNITS = {
 } as const
 
 interface AlarmSpec {
-  /** It sounds from here on; undefined: there is no such alarm unless a threshold is given. */
+  /** The default threshold; undefined: there is no such alarm unless a threshold is given. */
   readonly threshold: number | undefined
   readonly unit: keyof typeof UNITS
   readonly period: Duration
-  /** In how many periods in a row. */
+  /** The number of consecutive periods. */
   readonly periods: number
   readonly metric: (limiter: LimiterMetrics, period: Duration) => IMetric
   /** What has happened, and what to do first. */
@@ -43,7 +41,7 @@ interface AlarmSpec {
 const MINUTE = Duration.minutes(1)
 const FIVE = Duration.minutes(5)
 
-/** A share of few requests says nothing. */
+/** A share of few requests means nothing. */
 const MIN_COUNTS = { errors: 10, calls: 100, requests: 100 }
 
 const percent = (part: IMetric, of: IMetric, least: number, label: string, period: Duration): IMetric =>

@@ -12,7 +12,7 @@ const DENIED: LogEvent = 'request_denied'
 
 /** The Contributor Insights rule of a limiter, see `addDeniedCallersRule`. */
 export class DeniedCallersRule extends Construct {
-  /** Its name in the account, which says its stack's. */
+  /** Its name in the account, which contains the stack's. */
   readonly ruleName: string
 
   constructor(scope: Construct, id: string, logGroup: ILogGroup) {

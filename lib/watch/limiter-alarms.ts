@@ -12,31 +12,31 @@ import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import type { LimiterMetrics } from '../limiter-metrics'
 import { ALARMS, type AlarmName, UNITS } from './alarm-set'
 
-/** How `addAlarms` makes its alarms. */
+/** Options of `addAlarms`. */
 export interface LimiterAlarmsOptions {
   /**
-   * Where an alarm is sent, and its end. If a key of yours encrypts it, CloudWatch must be allowed to use the key.
+   * The topic for alarms and their end. If a key of yours encrypts it, CloudWatch must be allowed to use the key.
    *
    * @default nowhere
    */
   readonly topic?: ITopic
   /**
-   * What else alarms do, such as `new LambdaAction(fn)`.
+   * Further actions of alarms, such as `new LambdaAction(fn)`.
    *
    * @default nothing
    */
   readonly actions?: readonly IAlarmAction[]
   /**
-   * From where on an alarm sounds, by its name; false leaves it out. `concurrency`, `deniedShare`, `errors` and
+   * Thresholds of the alarms by name; false leaves an alarm out. `concurrency`, `deniedShare`, `errors` and
    * `storeFailures` are in percent, `storeLatency` in milliseconds, all others counts.
    *
-   * @default docs/runbook.md lists them. `lockedOut` has no alarm without a threshold, and `concurrency` none where no
+   * @default docs/runbook.md lists them. `lockedOut` has no alarm without a threshold, and `concurrency` none unless
    * concurrency is reserved.
    */
   readonly thresholds?: { readonly [Name in AlarmName]?: number | false }
   /**
-   * The runbook to which the alarms' descriptions lead: the address of a copy of docs/runbook.md, to which they add
-   * `#` and the alarm's name.
+   * The runbook in the alarms' descriptions: the address of a copy of docs/runbook.md, to which they append `#` and the
+   * alarm's name.
    *
    * @default 'docs/runbook.md'
    */
@@ -48,10 +48,10 @@ const MAX_RUNBOOK_LENGTH = 500
 
 /** The alarms of a limiter, see `addAlarms`. */
 export class LimiterAlarms extends Construct {
-  /** Those that were made, by name. */
+  /** The alarms that were created, by name. */
   readonly alarms: { readonly [Name in AlarmName]?: Alarm }
 
-  /** @throws ConfigError with all that is wrong in the options. */
+  /** @throws ConfigError with every mistake in the options. */
   constructor(
     scope: Construct,
     id: string,

@@ -16,25 +16,25 @@ import type { MetricName } from '../../lambda/telemetry/emf'
 import { DYNAMODB_USD, LAMBDA_USD, PRICES_READ, X86_GB_SECOND_USD } from '../../provisioning/prices'
 import type { LimiterMetrics } from '../limiter-metrics'
 
-/** How `addDashboard` makes its dashboard. */
+/** Options of `addDashboard`. */
 export interface LimiterDashboardOptions {
   /**
    * Its name in the account: letters, digits, `-` and `_`.
    *
-   * @default CloudFormation makes one
+   * @default CloudFormation generates one
    */
   readonly dashboardName?: string
-  /** The address of a copy of docs/runbook.md, to which the dashboard leads. @default 'docs/runbook.md' */
+  /** The address of a copy of docs/runbook.md, for the dashboard's links. @default 'docs/runbook.md' */
   readonly runbook?: string
 }
 
-/** What is in use of the tables and the function, for the dashboard. */
+/** The tables' and the function's properties that the dashboard needs. */
 interface Watched {
   readonly configTable: { readonly tableName: string }
   readonly reserved: number | undefined
 }
 
-/** Pairs of tier and policy in one graph: a graph takes 500 lines, and nobody can read them. */
+/** Pairs of tier and policy in one graph: a graph takes 500 lines, more than anyone can read. */
 const MAX_PAIRS = 20
 const WIDTH = 8
 const FIVE = Duration.minutes(5)
@@ -142,14 +142,14 @@ function byTierAndPolicy({ metricsNamespace }: LimiterMetrics, name: MetricName)
   return new MathExpression({ expression, usingMetrics: {}, label: '', period: FIVE })
 }
 
-/** Dollars an hour, each part a line of its own, so that what has not been used yet hides no other. */
+/** Dollars an hour, a line for each part, so that a part without data yet hides no other. */
 function cost(limiter: LimiterMetrics, configTable: Watched['configTable']): IWidget {
   const { handler, stateTable } = limiter
   const { memorySize = 128 } = handler.node.defaultChild as CfnFunction
   const gbSecond = handler.architecture === Architecture.X86_64 ? X86_GB_SECOND_USD : LAMBDA_USD.lambdaGbSecond
   const units = (metricName: string, { tableName }: { readonly tableName: string }) =>
     new Metric({ namespace: 'AWS/DynamoDB', metricName, dimensionsMap: { TableName: tableName }, statistic: 'sum' })
-  // As CloudWatch's arithmetic has numbers: without exponents.
+  // A number for CloudWatch's metric math: without an exponent.
   const dollars = (label: string, metric: Metric, millionUsd: number) => {
     const id = label.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())
     const expression = `${id} * ${millionUsd.toFixed(6)} / 1000000`

@@ -5,7 +5,7 @@ import { deployedStackOf } from './deployed-stack'
 
 const named = (...events: LogEvent[]): string => events.map((event) => `"${event}"`).join(', ')
 
-/** What was logged, and what its lines say was not. */
+/** The logged lines, and the numbers of omitted ones in them. */
 const LINES = 'count(*) as lines, sum(leftOut) as notLogged'
 
 /** Queries of the authorizer's log, by name. */

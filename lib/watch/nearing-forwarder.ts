@@ -1,9 +1,9 @@
-/** What events of callers that near a limit have as `source` and `detail-type`. */
+/** `source` and `detail-type` of the events of callers that near a limit. */
 export const NEARING_EVENT = { source: 'sluice', detailType: 'Caller nears a limit' } as const
 
 /**
- * The function that sends lines of the log to EventBridge. The runtime brings the SDK. What EventBridge does not take
- * is sent again, and where that does not help, the function fails, so that Lambda gives it the same lines again: an
+ * The function that sends lines of the log to EventBridge. The runtime includes the SDK. Events that EventBridge
+ * rejects are sent again; if that fails, too, the function fails, so that Lambda passes it the same lines again: an
  * event may come twice, with the same `id`.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html

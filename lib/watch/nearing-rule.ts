@@ -9,21 +9,21 @@ import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { DEFAULT_RUNTIME, logGroupFor, roleFor } from '../function-parts'
 import { FORWARDER, NEARING_EVENT } from './nearing-forwarder'
 
-/** How `addNearingRule` makes its rule. */
+/** Options of `addNearingRule`. */
 export interface NearingRuleOptions {
   /**
-   * What gets the events, such as `new SnsTopic(topic)`: at least one. The `detail` of an event has `id`, `tier`,
+   * The targets of the events, such as `new SnsTopic(topic)`: at least one. The `detail` of an event has `id`, `tier`,
    * `policy`, `subject`, `limit` and `used`, as docs/observability.md explains them.
    */
   readonly targets: readonly IRuleTarget[]
   /**
    * Only callers of these tiers, by name.
    *
-   * @default of all
+   * @default all tiers
    */
   readonly tiers?: readonly string[]
   /**
-   * Where the events go. Rules of your own may take them from there, too: their `source` is `sluice`.
+   * The bus for the events. Your own rules may match them there, too: their `source` is `sluice`.
    *
    * @default the account's default bus
    */
@@ -38,7 +38,7 @@ export class NearingRule extends Construct {
   readonly handler: LambdaFunction
   readonly rule: Rule
 
-  /** @throws ConfigError with all that is wrong in the options. */
+  /** @throws ConfigError with every mistake in the options. */
   constructor(scope: Construct, id: string, logGroup: ILogGroup, options: NearingRuleOptions) {
     super(scope, id)
     check(options)
@@ -71,7 +71,7 @@ export class NearingRule extends Construct {
       destination: new LambdaDestination(this.handler),
       filterPattern: FilterPattern.stringValue('$.event', '=', NEARING),
     })
-    filter.node.addDependency(this.rule) // no event comes before there is somebody to hear it
+    filter.node.addDependency(this.rule) // no event comes before the rule exists
   }
 }
 

@@ -4,21 +4,21 @@ import { TABLES } from '../dynamodb'
 import { type Call, CountingProxy } from './counting-proxy'
 import { changesInWords, conditionsInWords, type Prefixes, valueText } from './item-text'
 
-/** Prefixes that are known of; callers with other policies come and go. */
+/** The maximum of known prefixes; callers with other policies come and go. */
 const MAX_PREFIXES = 2000
-/** Items of which the last write is kept. */
+/** The maximum of items whose last write is kept. */
 const MAX_WRITES = 4
 
-/** Items whose calls are counted apart; of more, those that were first. */
+/** The maximum of items whose calls are counted separately: the first ones. */
 const MAX_ITEMS = 2000
 const KEY = /"pk":\{"S":"([^"]+)"/
 
-/** What new instances decide before any request comes, under a key that says so: nobody's requests. */
+/** The key of the warm-up requests that new instances decide, which no user sent. */
 const WARM_UP = '"preflight~'
 
 type Written = Pick<LastWrite, 'at' | 'key' | 'update' | 'condition' | 'values'> & { refused?: boolean }
 
-/** DynamoDB as the authorizers see it: calls are counted, the last write is kept, and it fails when it is told to. */
+/** DynamoDB as the authorizers see it: calls are counted, the last write is kept, and it can be made to fail. */
 export class BreakableDynamoDb {
   readonly #engine: string
   readonly #changed: () => void
@@ -31,7 +31,7 @@ export class BreakableDynamoDb {
   #shared: ReadonlySet<string> = new Set()
   #config = 0
   #failed = 0
-  /** The last one of each item, the latest last. */
+  /** The last write of each item, the latest one last. */
   readonly #writes = new Map<string, Written>()
 
   constructor(engine: string, changed: () => void) {
@@ -39,7 +39,7 @@ export class BreakableDynamoDb {
     this.#changed = changed
   }
 
-  /** Its own, once it listens. */
+  /** The proxy's endpoint, once it listens. */
   get endpoint(): string {
     return this.#url ?? this.#engine
   }
@@ -73,12 +73,12 @@ export class BreakableDynamoDb {
     this.#changed()
   }
 
-  /** Learns in which items the limits are that all callers share. */
+  /** Sets the keys of the items that all callers share. */
   knowShared(keys: readonly string[]): void {
     this.#shared = new Set(keys)
   }
 
-  /** Learns the policies of a caller whose writes may come. */
+  /** Adds the policies of a caller whose writes may come. */
   know(prefixes: Prefixes): void {
     if (this.#prefixes.size > MAX_PREFIXES) this.#prefixes.clear()
     for (const [prefix, one] of prefixes) this.#prefixes.set(prefix, one)

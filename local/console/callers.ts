@@ -10,21 +10,21 @@ import type { ConsoleOptions } from './console-options'
 import type { Prefixes } from './item-text'
 import { lookAt } from './look'
 
-/** Whom requests of this process without a key come from. */
+/** The address of requests of this process without a key. */
 const HERE = 'ip:127.0.0.1'
 
-/** Who can be chosen on the page, and how each stands. */
+/** The callers that can be chosen on the page, and their state. */
 export interface Callers {
   readonly all: readonly Caller[]
-  /** The subject by which a caller is known to commands. */
+  /** A caller's subject, as commands take it. */
   subjectOf(apiKey: string | null): Promise<string>
-  /** @throws UserError where the caller cannot be told. */
+  /** @throws UserError if the caller cannot be identified. */
   look(apiKey: string | null): Promise<Look>
 }
 
 /**
- * @param know is told of the policies of every caller that is looked at.
- * @param knowShared is told the keys of the items that all callers share.
+ * @param know gets the policies of every caller that is read.
+ * @param knowShared gets the keys of the items that all callers share.
  */
 export function createCallers(
   { tiers, keyHeader, client, engine, env }: ConsoleOptions,

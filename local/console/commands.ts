@@ -10,15 +10,15 @@ import { addTiersExport } from '../../cli/commands/tiers-export'
 import { EXIT, failureOf } from '../../cli/exit'
 import { Interrupts, type Io } from '../../cli/terminal/io'
 
-/** What a command said. */
-export interface Said {
+/** The output of a command. */
+export interface CommandOutput {
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-/** What a command line sees of this process, and what it says. */
-export function quietIo(env: Io['env']): { readonly io: Io; said(): Omit<Said, 'code'> } {
+/** The streams and environment of a command line in this process. */
+export function quietIo(env: Io['env']): { readonly io: Io; output(): Omit<CommandOutput, 'code'> } {
   let [out, err] = ['', '']
   const stdin = Object.assign(new PassThrough(), { isTTY: false })
   stdin.end()
@@ -36,11 +36,11 @@ export function quietIo(env: Io['env']): { readonly io: Io; said(): Omit<Said, '
   }
   return {
     io: { stdin, stdout, stderr, env, clock: Date.now, interrupts: new Interrupts() },
-    said: () => ({ out: out.trim(), err: err.trim() }),
+    output: () => ({ out: out.trim(), err: err.trim() }),
   }
 }
 
-/** The commands that a page has; what is in no group stands for itself. */
+/** The commands of the page, some of them in groups. */
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   '': [addRefund, addReset],
   block: [addBlockAdd, addBlockRemove],
@@ -48,10 +48,10 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
 }
 
 /** Runs a command line of `sluice` in this process: what the page does is what a terminal would do. */
-export async function command(args: readonly string[], endpoint: string, env: Io['env']): Promise<Said> {
-  const { io, said } = quietIo(env)
+export async function command(args: readonly string[], endpoint: string, env: Io['env']): Promise<CommandOutput> {
+  const { io, output } = quietIo(env)
   const session = new Session(io, '')
-  // so that `sluice history` tells a change made on the page from one of the command line
+  // so that `sluice history` distinguishes changes of the page from those of the command line
   session.commandName = `dev console: ${args.slice(0, Object.hasOwn(COMMANDS, args[0]!) ? 2 : 1).join(' ')}`
   const program = new Command('sluice').exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} })
   for (const [group, commands] of Object.entries(COMMANDS)) {
@@ -60,10 +60,10 @@ export async function command(args: readonly string[], endpoint: string, env: Io
   }
   try {
     await program.parseAsync([...args, '--endpoint', endpoint], { from: 'user' })
-    return { code: EXIT.done, ...said() }
+    return { code: EXIT.done, ...output() }
   } catch (error) {
     const { code, message } = failureOf(error)
-    const { out, err } = said()
+    const { out, err } = output()
     return { code, out, err: [err, message].filter((text) => text !== '').join('\n') }
   } finally {
     session.close()

@@ -5,7 +5,7 @@ import type { EventStreams } from './event-stream'
 import type { Firing } from './firing'
 import type { TierChanges } from './tier-changes'
 
-/** What the endpoints work with. */
+/** The parts that the endpoints use. */
 export interface ConsoleParts {
   readonly streams: EventStreams
   readonly firing: Firing
@@ -14,7 +14,7 @@ export interface ConsoleParts {
   readonly changes: TierChanges
   readonly options: ConsoleOptions
   readonly isLocal: boolean
-  /** Puts what counts and fails before DynamoDB, once. */
+  /** Puts the counting proxy before DynamoDB, once. */
   watch(): Promise<void>
   changed(): void
 }

@@ -11,26 +11,26 @@ import type { Endpoint } from './pages'
 import { Record } from './record'
 import { TierChanges } from './tier-changes'
 
-/** What the page can ask of this process, and what it is told. */
+/** The server side of the page: endpoints and events. */
 export interface Console {
-  /** DynamoDB as the authorizer instances see it: once the page is used, with what counts and fails before it. */
+  /** DynamoDB as the authorizer instances see it: behind the counting proxy once the page is used. */
   readonly dynamodb: string
   /** Whether the page is used. */
   readonly isWatched: boolean
   readonly endpoints: ReadonlyMap<string, Endpoint>
   decided(decided: Decided): void
-  /** Notes an event of an authorizer's log. */
+  /** Records an event of an authorizer's log. */
   logged(event: string): void
-  /** Ends the streams and what is being sent, and waits for nobody. */
+  /** Ends the streams and the requests being sent, without waiting. */
   stop(): void
   /** Ends the rest, once no request is under way. */
   close(): Promise<void>
 }
 
-/** At most so often a page is told what has changed. */
+/** The shortest time between two updates of a page. */
 const TELL_EVERY_MS = 150
 
-/** The console behind its page. Nothing of it runs, and nothing stands before DynamoDB, until the page is opened. */
+/** The console behind its page. Nothing of it runs, and no proxy is before DynamoDB, until the page is opened. */
 export function createConsole(options: ConsoleOptions): Console {
   const { engine, calls } = options
   const isLocal = isLoopback(engine.endpoint) && engine.endpoint.startsWith('http:')

@@ -12,8 +12,7 @@ export interface CallCounts {
 
 /**
  * What the proxy does to calls. `lose`: it drops the answer to the next write that is applied. `down`: it answers
- * nothing. `slow`: it waits `slowMs` before it passes a call on. `throttled`: it answers that the table is asked too
- * often.
+ * nothing. `slow`: it waits `slowMs` before it passes a call on. `throttled`: it answers that the table is throttled.
  */
 export type Trouble = 'none' | 'lose' | 'down' | 'slow' | 'throttled'
 
@@ -21,7 +20,7 @@ export type Trouble = 'none' | 'lose' | 'down' | 'slow' | 'throttled'
 export interface Call {
   /** `UpdateItem`, `GetItem` … */
   readonly operation: string
-  /** `''` where it names none. */
+  /** `''` if it names none. */
   readonly table: string
   /** JSON. */
   readonly body: string
@@ -30,7 +29,7 @@ export interface Call {
 const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
 const THROTTLED = JSON.stringify({
   __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException',
-  message: 'made up by the console: the table is asked too often',
+  message: 'simulated by the console: the table is throttled',
 })
 const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 
@@ -46,7 +45,7 @@ export class CountingProxy {
   #tables: Record<string, number> = {}
   #server: Server | undefined
 
-  /** @param onCall is told of each call before anything is done to it, and of its answer's status. */
+  /** @param onCall gets each call before anything is done to it, and its response's status. */
   constructor(
     endpoint: string,
     private readonly onCall: (call: Call) => ((statusCode: number) => void) | undefined = () => undefined,
@@ -54,7 +53,7 @@ export class CountingProxy {
     this.#target = new URL(endpoint)
   }
 
-  /** Returns the URL that clients take for DynamoDB's. */
+  /** Returns the URL that clients use as DynamoDB's. */
   async listen(): Promise<string> {
     const server = createServer((incoming, response) => void this.#pass(incoming, response))
     this.#server = server
@@ -96,7 +95,7 @@ export class CountingProxy {
       return void response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' }).end(THROTTLED)
     }
     if (this.trouble === 'slow') await sleep(this.slowMs, undefined, { ref: false }) // nothing waits for it at the end
-    if (incoming.socket.destroyed) return // the caller waited no longer
+    if (incoming.socket.destroyed) return // the caller has left
     const write = WRITES.test(String(incoming.headers['x-amz-target']))
 
     passOn(incoming, response, {

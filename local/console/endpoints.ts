@@ -11,7 +11,7 @@ type Body = Readonly<Record<string, unknown>>
 
 const TROUBLES = ['none', 'slow', 'throttled', 'down'] as const satisfies readonly Trouble[]
 
-/** What a page asks, by method and path. A mistake is a 422 that names the field, and changes nothing. */
+/** The page's endpoints, by method and path. A mistake is a 422 that names the field, and changes nothing. */
 export function endpointsOf(parts: ConsoleParts): ReadonlyMap<string, Endpoint> {
   const { streams, callers, changes, firing, dynamodb, watch } = parts
   const posts: Readonly<Record<string, (body: Body) => Promise<unknown>>> = {
@@ -77,7 +77,7 @@ async function post(
   }
 }
 
-/** What is changed in a table of others, or fails there, is not for a page. @throws WrongField */
+/** Refuses a change of a foreign table, which is not for a page. @throws WrongField */
 function assertLocal({ isLocal }: ConsoleParts): void {
   if (!isLocal) throw new WrongField('', 'this DynamoDB is not on this machine: the console only looks at it')
 }
@@ -114,7 +114,7 @@ async function changeCaller(body: Body, { callers, options, isLocal }: ConsolePa
   }[action]
   const { code, out, err } = await command(args, options.engine.endpoint, options.env)
   if (code !== 0) throw new WrongField(action === 'refund' ? 'units' : 'action', err)
-  // What authorizers know of a list they know for half a minute; new ones read it.
+  // Authorizers cache a list for half a minute; new instances read it.
   if (action === 'block' || action === 'unblock') await options.replaceInstances()
   return { message: out, command: `sluice ${args.join(' ')}` }
 }

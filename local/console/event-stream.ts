@@ -1,26 +1,26 @@
 import type { ServerResponse } from 'node:http'
 import type { Full } from '../../pages/console/protocol'
 
-/** Pages that are looked at at once: hidden ones have no stream. */
+/** The maximum of visible pages: hidden ones have no stream. */
 const MAX_STREAMS = 16
-/** A page for which there was no room asks again. */
+/** A page that was refused a stream retries after this time. */
 const AGAIN_MS = 1000
 const HEARTBEAT_MS = 15_000
 
 /**
  * Server-sent events to every open page. A page that reads too slowly misses events instead of filling the memory, and
- * is told everything anew when it has caught up.
+ * gets a new snapshot when it has caught up.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export class EventStreams {
   readonly #streams = new Map<ServerResponse, { isFull: boolean }>()
-  readonly #whole: () => object
+  readonly #snapshot: () => object
   #heartbeat: NodeJS.Timeout | undefined
 
-  /** @param whole what a page is told first, as the event `hello`. */
-  constructor(whole: () => object) {
-    this.#whole = whole
+  /** @param snapshot what a page gets first, as the event `hello`. */
+  constructor(snapshot: () => object) {
+    this.#snapshot = snapshot
   }
 
   get size(): number {
@@ -28,10 +28,10 @@ export class EventStreams {
   }
 
   /**
-   * A page for which there is no room is told so, as the event `full`, and its stream ends: a browser asks again by
-   * itself, as it would not after a status of 503.
+   * A page too many gets the event `full`, and its stream ends: then a browser retries by itself, as it would not after
+   * a status of 503.
    *
-   * @returns whether there was room for one more.
+   * @returns whether the page got a stream.
    */
   open(response: ServerResponse, headers: Readonly<Record<string, string>>): boolean {
     response.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' })
@@ -46,12 +46,12 @@ export class EventStreams {
       const stream = this.#streams.get(response)
       if (!stream?.isFull) return
       stream.isFull = false
-      this.#write(response, 'hello', this.#whole())
+      this.#write(response, 'hello', this.#snapshot())
     })
     this.#heartbeat ??= setInterval(() => {
       for (const [open, { isFull }] of this.#streams) if (!isFull) open.write(':\n\n')
     }, HEARTBEAT_MS).unref()
-    this.#write(response, 'hello', this.#whole())
+    this.#write(response, 'hello', this.#snapshot())
     return true
   }
 

@@ -1,13 +1,13 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import type { LastAnswer, Pace, Shot } from '../../pages/console/protocol'
 
-/** Requests under way at once; those whose turn comes while there are so many are left out. */
+/** The maximum of concurrent requests; further ones are skipped. */
 const MAX_UNDER_WAY = 64
 const MAX_BODY = 4000
-/** After the last page is gone, and for a page that was forgotten. */
+/** The time after which firing stops: after the last page is gone, and for an abandoned page. */
 const MAX_MS = 10 * 60_000
 
-/** Where requests go, and what is said of them. */
+/** The target of requests, and the listeners for their results. */
 export interface Range {
   readonly port: () => number
   readonly keyHeader: string | null
@@ -37,7 +37,7 @@ export class Firing {
     return this.#shot ?? null
   }
 
-  /** Ends what was being sent, and begins this. */
+  /** Ends the previous stream of requests, and begins this one. */
   start(shot: Shot): void {
     this.stop()
     this.#shot = shot
@@ -97,7 +97,7 @@ export class Firing {
       this.#underWay--
       done()
     }
-    const asked = request(
+    const outgoing = request(
       {
         host: '127.0.0.1',
         port: port(),
@@ -125,8 +125,8 @@ export class Firing {
         )
       },
     )
-    asked.once('error', over)
-    asked.end()
+    outgoing.once('error', over)
+    outgoing.end()
   }
 }
 

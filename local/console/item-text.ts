@@ -10,7 +10,7 @@ export type Prefixes = ReadonlyMap<string, Counted>
 export const prefixesOf = (counted: readonly Counted[]): Prefixes =>
   new Map(counted.map((one) => [one.compiled.prefix, one]))
 
-/** What a policy's field of one letter holds, by algorithm; `''` is for all others. */
+/** The meaning of a policy's one-letter fields, by algorithm; `''` is for all others. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'sliding-buckets': {
     w: 'the newest bucket that was written',
@@ -52,15 +52,15 @@ function fieldText(field: string, { compiled }: Counted): string {
   if (isSlot(field)) {
     if (algorithm === 'concurrency') return 'one running request, and until when it holds its slot'
     const window = slotIndex(field)
-    const said = isOverSlot(field) ? 'units past the quota' : 'units used'
-    return `${said} in window number ${window}, which in base 36 is the end of the name. A new window has a new name, so nothing is ever reset`
+    const units = isOverSlot(field) ? 'units past the quota' : 'units used'
+    return `${units} in window number ${window}, which in base 36 is the end of the name. A new window has a new name, so nothing is ever reset`
   }
   return FIELDS[algorithm]?.[field] ?? FIELDS['']![field] ?? 'a number of the algorithm'
 }
 
 export const algorithmOf = (written: string | undefined): string => written ?? 'sliding-window'
 
-/** A DynamoDB value as people read it. */
+/** A DynamoDB value in readable form. */
 export function valueText(value: AttributeValue | string | undefined): string {
   if (typeof value === 'string') return value
   if (value?.N !== undefined) return value.N
@@ -95,7 +95,7 @@ export function conditionsInWords(
   )
 }
 
-/** A write that carries what was admitted without DynamoDB has no limit: it is this, less what is in use. */
+/** A write of units that were admitted without DynamoDB has no limit: it has this number, less the use. */
 const UNLIMITED = 1e14
 
 function clauseInWords(clause: string, values: Readonly<Record<string, string>>, prefixes: Prefixes): string {

@@ -8,17 +8,17 @@ import type { Gauge, Look } from '../../pages/console/protocol'
 import { TABLES } from '../dynamodb'
 import { algorithmOf, meaningOf, type Prefixes, prefixesOf, valueText } from './item-text'
 
-/** How many moments a forecast has. */
+/** The number of moments in a forecast. */
 const FORECAST = 60
 
 interface Looked {
   readonly look: Look
   readonly prefixes: Prefixes
-  /** Of its items in the state table, whether they are there or not. */
+  /** Keys of its items in the state table, existing or not. */
   readonly keys: readonly string[]
 }
 
-/** How a subject stands with all its policies, and what is stored of it. Nothing is charged. */
+/** A subject's state under all its policies, and its stored items. Nothing is charged. */
 export async function lookAt(
   session: Session,
   client: DynamoDBClient,
@@ -42,7 +42,7 @@ export async function lookAt(
       tier: subject.tier?.name ?? null,
       blocked: subject.beforeLimits === 'blocked',
       withoutTable: {
-        failureMode: subject.tier?.failureMode ?? 'local', // as the authorizers of a local gateway are set
+        failureMode: subject.tier?.failureMode ?? 'local', // as configured for the authorizers of a local gateway
         localShare: subject.configuration.policies.settings.localShare,
       },
       gauges: counted.map((one) => gaugeOf(one, itemOf(one.key), now)),
@@ -69,7 +69,7 @@ async function rawItem(client: DynamoDBClient, pk: string): Promise<Record<strin
   return Item && Object.fromEntries(Object.entries(Item).map(([name, value]) => [name, valueText(value)]))
 }
 
-/** A policy now, and what its own algorithm says of the time to come. */
+/** A policy's state now, and its algorithm's forecast. */
 function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number): Gauge {
   const fields = fieldsOf(item, compiled)!
   const { counter, costName, limit, written } = compiled
@@ -97,7 +97,7 @@ function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number):
   }
 }
 
-/** The first millisecond up to `end` for which a claim holds that stays true once it is. */
+/** The first millisecond up to `end` for which a monotonic claim holds. */
 function firstMoment(end: number, holds: (ms: number) => boolean): number {
   let [low, high] = [0, end]
   while (low < high) {

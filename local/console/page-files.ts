@@ -9,7 +9,7 @@ let files: Promise<PageFiles> | undefined
 
 /**
  * The files of the pages by name: those that were built when the package was published; in a clone esbuild builds them
- * when they are first asked for, and anew after it could not.
+ * at the first request, and again after a failure.
  */
 export function pageFiles(): Promise<PageFiles> {
   files ??= (existsSync(PUBLISHED) ? published() : built()).catch((error) => {

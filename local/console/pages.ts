@@ -4,33 +4,33 @@ import { refusalOf } from '../gateway/guard'
 import { dropBody, send } from '../gateway/send'
 import { pageFiles } from './page-files'
 
-/** What the local gateway answers itself, beside the API. */
+/** The pages and endpoints of the local gateway itself, beside the API. */
 export interface LocalPages {
   /**
-   * Answers a request for a page, or for what belongs to one.
+   * Answers a request for a page, or for a file or endpoint of one.
    *
-   * @returns `false` for all other requests, to which nothing was done.
+   * @returns `false` for all other requests, which it leaves untouched.
    */
   serve(incoming: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
-/** An endpoint of a page. What it throws is a 500. */
+/** An endpoint of a page. If it throws, the response is a 500. */
 export type Endpoint = (incoming: IncomingMessage, response: ServerResponse) => Promise<void>
 
 interface PagesOptions {
-  /** Names other than this machine's by which the pages may be asked for. */
+  /** Host names other than this machine's under which the pages may be requested. */
   readonly allowHosts?: readonly string[]
-  /** Whether a browser that asks for `/` is led to the console. */
+  /** Whether a browser that requests `/` is redirected to the console. */
   readonly leadsFromRoot?: boolean
   /** By method and path, such as `GET /_local/console/events`. @default none */
   readonly endpoints?: ReadonlyMap<string, Endpoint>
-  /** Gets what went wrong. */
+  /** Gets errors. */
   readonly log: (text: string) => void
 }
 
 const ROOT = '/_local/'
 
-/** Where each page is; scripts and styles are beside them. */
+/** The path of each page; scripts and styles are beside them. */
 const PAGE_PATHS: Readonly<Record<string, string>> = { [ROOT]: 'console.html', '/_local/lab': 'lab.html' }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 }
 
-/** Nothing from elsewhere, no code in the page itself, and no other page around it. */
+/** Nothing from other origins, no inline code, and no framing by other pages. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,7 +52,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Headers of all that belongs to the pages. */
+/** Headers of all responses of the pages. */
 export const OWN_HEADERS = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': POLICY,

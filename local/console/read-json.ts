@@ -4,7 +4,7 @@ import { readText } from '../gateway/send'
 
 const MAX_BYTES = 512 * 1024
 
-/** What is wrong with what a page sent, and in which field. */
+/** A mistake in what a page sent, and its field. */
 export class WrongField extends Error {
   constructor(
     readonly field: string,
@@ -14,7 +14,7 @@ export class WrongField extends Error {
   }
 }
 
-/** The object that a request carries. @throws WrongField where it is none, or too long. */
+/** The JSON object in a request's body. @throws WrongField if it is not an object, or too long. */
 export async function readJson(
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -32,7 +32,7 @@ export async function readJson(
   return value as Readonly<Record<string, unknown>>
 }
 
-/** A number of a page's form. @throws WrongField */
+/** A number from a page's form. @throws WrongField */
 export function numberIn(value: unknown, field: keyof typeof RANGES): number {
   const wrong = wrongNumber(RANGES[field], value)
   if (wrong === undefined) return value as number

@@ -5,7 +5,7 @@ const KEEP_MS = 125_000
 /** Two minutes at 200 a second. */
 const MAX_DOTS = 25_000
 
-/** What became of the requests of the last two minutes, and of how many since the start. */
+/** The results of the requests of the last two minutes, and their totals since the start. */
 export class Record {
   #dots: Dot[] = []
   #fresh: Dot[] = []
@@ -38,7 +38,7 @@ export class Record {
     return this.#circuitsOpen
   }
 
-  /** DynamoDB's calls are counted from now on. */
+  /** Starts counting DynamoDB's calls. */
   beginWatching(): void {
     this.#allowedBefore ??= this.#allowed
     this.#circuitsOpen = 0
@@ -64,7 +64,7 @@ export class Record {
     if (event === 'replaced') this.#circuitsOpen = 0
   }
 
-  /** Those since this was last called. */
+  /** The results since this was last called. */
   takeNew(): readonly Dot[] {
     const fresh = this.#fresh
     this.#fresh = []
@@ -79,7 +79,7 @@ export class Record {
   }
 }
 
-/** The status tells, but on HTTP APIs, where each denial is a 403, what the authorizer said. */
+/** The status decides; on HTTP APIs, where each denial is a 403, the authorizer's context does. */
 function outcomeOf(status: number, context: Decided['context']): Outcome {
   if (status >= 500) return 'error'
   if (status === 401 || context?.reason === 'unauthorized') return 'unauthorized'

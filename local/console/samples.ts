@@ -6,8 +6,7 @@ import { CATCH_ALL, type Route, routeKey, SAMPLE_ROUTES } from '../gateway/route
 const QUERIES: Readonly<Record<string, string>> = { 'GET /search': '?q=water', 'POST /chat': '?tokens=812' }
 
 /**
- * The requests that a page can have sent: those to the sample API, or to the paths of an own one that have no
- * parameters.
+ * The requests that a page can send: those to the sample API, or to the paths without parameters of the user's own.
  *
  * @param routes of the API. @default those of the sample
  */

@@ -18,7 +18,7 @@ type Policy = Readonly<Record<string, unknown>> & { readonly name?: string }
 /** New numbers of a tier's policies, by name. */
 export type Limits = Readonly<Record<string, { readonly limit: unknown; readonly window?: unknown }>>
 
-/** Tiers as they are in the table, and changes of them by `sluice tiers apply`. */
+/** Reads tiers from the table, and changes them by `sluice tiers apply`. */
 export class TierChanges {
   last: TierChange | null = null
   readonly #options: ChangeOptions
@@ -41,8 +41,8 @@ export class TierChanges {
   /**
    * Replaces all tiers, routes and settings.
    *
-   * @param before what the text was made of, so that somebody else's edit since is noticed.
-   * @throws WrongField with all that is wrong; nothing is written then.
+   * @param before the text before the edit, so that another writer's edit since is detected.
+   * @throws WrongField with every mistake; then nothing is written.
    */
   applyYaml(yaml: string, before: unknown): Promise<void> {
     let file: TiersFile
@@ -54,7 +54,7 @@ export class TierChanges {
     return this.#apply({ ...file, ...(isTexts(before) && { exported: before }) }, 'yaml')
   }
 
-  /** Changes numbers of one tier. @throws WrongField beside the first number that is wrong. */
+  /** Changes numbers of one tier. @throws WrongField for the first invalid number. */
   async applyLimits(tier: string, limits: Limits): Promise<void> {
     const { file } = await this.read()
     const tiers = file.tiers as Readonly<Record<string, { readonly policies?: readonly Policy[] }>>
@@ -79,7 +79,7 @@ export class TierChanges {
     await this.#apply(next as TiersFile, 'tier')
   }
 
-  /** Tries again to have the last change in force, after DynamoDB was away. */
+  /** Tries again to apply the last change, after an outage of DynamoDB. */
   async retry(): Promise<void> {
     if (this.last?.state === 'applying') await this.#inForce(this.last.at, this.last.message)
   }
@@ -97,18 +97,18 @@ export class TierChanges {
     try {
       writeFileSync(path, toYaml(file))
       const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine.endpoint, env)
-      const said = (text: string) => text.replaceAll(path, 'the tiers')
-      if (code !== 0) throw new WrongField(field, said(err))
+      const withoutPath = (text: string) => text.replaceAll(path, 'the tiers')
+      if (code !== 0) throw new WrongField(field, withoutPath(err))
       const message = out.split('\n').at(-1)!
       const at = Date.now()
-      this.#tell({ at, state: 'applying', message: said(message) })
-      void this.#inForce(at, said(message))
+      this.#tell({ at, state: 'applying', message: withoutPath(message) })
+      void this.#inForce(at, withoutPath(message))
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
   }
 
-  /** As after a deployment, no instance is left that has read the tables before. */
+  /** As after a deployment, no instance remains that has read the tables before. */
   async #inForce(at: number, message: string): Promise<void> {
     try {
       await this.#options.replaceInstances()
@@ -130,7 +130,7 @@ export class TierChanges {
   }
 }
 
-/** `limit must be …, got 0 (tier "free", policy "per-minute")` stands beside that policy's limit. */
+/** `limit must be …, got 0 (tier "free", policy "per-minute")` is shown beside that policy's limit. */
 function wrongFieldOf(issues: readonly string[]): WrongField {
   const [issue = 'invalid'] = issues
   const policy = /policy "([^"]+)"/.exec(issue)?.[1]

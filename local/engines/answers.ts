@@ -5,7 +5,7 @@ import { connect } from '../dynamodb'
 const RETRY_AFTER_MS = 20
 
 /**
- * Returns when the endpoint has answered as DynamoDB does; throws the last failure when it has not within `withinMs`.
+ * Returns when the endpoint has answered as DynamoDB does; throws the last failure if it has not within `withinMs`.
  *
  * A failed connection is retried, since the engine may be starting; any other answer than DynamoDB's is final.
  */
@@ -41,7 +41,7 @@ async function ask(client: DynamoDBClient, abortSignal: AbortSignal): Promise<un
   throw new Error('the answer is not DynamoDB’s')
 }
 
-/** Whether there was an HTTP response at all, whatever it said. */
+/** Whether there was an HTTP response of any kind. */
 function isAnswer(error: unknown): boolean {
   return typeof error === 'object' && error !== null && '$response' in error && error.$response !== undefined
 }

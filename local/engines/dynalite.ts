@@ -17,9 +17,9 @@ export function hasDynalite(): boolean {
 /**
  * dynalite, pure JavaScript, in this process and in memory: runs wherever Node runs.
  *
- * It never returns the item that failed a condition, so the authorizer reads that item: a call more than on AWS.
+ * It never returns the item that failed a condition, so the authorizer reads that item: one call more than on AWS.
  *
- * @param at where to listen. @default any free port of 127.0.0.1
+ * @param at the address to listen on. @default any free port of 127.0.0.1
  */
 export async function startDynalite(at: EngineAddress = { host: '127.0.0.1', port: 0 }): Promise<Engine> {
   if (!hasDynalite()) throw new StartError('dynalite is not installed: npm install --save-dev dynalite')
@@ -46,8 +46,8 @@ export async function startDynalite(at: EngineAddress = { host: '127.0.0.1', por
 const FINISH_WITHIN_MS = 2000
 
 /**
- * Counts the requests that dynalite still works on: also those whose client is gone, which it fails on with an uncaught
- * error once its database is closed.
+ * Counts the requests that dynalite still works on, including those whose client is gone: after its database is closed
+ * they end in an uncaught error.
  */
 function followRequests(server: Server): () => number {
   let underWay = 0

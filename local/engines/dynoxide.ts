@@ -8,7 +8,7 @@ import { freePort } from './free-port'
 /** The package with dynoxide's binary for this system and processor. */
 export const DYNOXIDE_PACKAGE = `@dynoxide/${process.platform}-${process.arch}`
 
-/** One that ran: it is asked once, since a process as large as a test's takes long to start another. */
+/** The binary that ran: it is tried once, since a process as large as a test's takes long to start another. */
 let found: string | undefined
 
 /** The binary from the optional package, or `undefined` where it is not installed or does not run. */
@@ -26,10 +26,10 @@ export function dynoxideBinary(): string | undefined {
 }
 
 /**
- * dynoxide, a static binary, as a child process and in memory: of the embedded engines the closest to AWS's conditions,
- * and the fastest.
+ * dynoxide, a static binary, as a child process and in memory: of the embedded engines the one whose conditions are
+ * closest to AWS's, and the fastest.
  *
- * @param at where to listen. @default any free port of 127.0.0.1
+ * @param at the address to listen on. @default any free port of 127.0.0.1
  */
 export async function startDynoxide(binary: string, at?: EngineAddress): Promise<Engine> {
   const { host, port } = at ?? { host: '127.0.0.1', port: await freePort() }

@@ -31,8 +31,8 @@ export interface EngineCommand extends Pick<Engine, 'name' | 'endpoint'> {
 }
 
 /**
- * Starts an engine in a process of its own, which ends with this one. Returns when it answers; throws the reason when
- * it does not.
+ * Starts an engine in a process of its own, which ends with this one. Returns when it answers; throws the reason if it
+ * does not.
  */
 export async function startEngineProcess({
   name,

@@ -7,9 +7,9 @@ import { StartError } from '../start-error'
 export const freePort = (): Promise<number> => tryPort(0)
 
 /**
- * Rejects with a `StartError` where somebody listens on a port of the loopback interface, or may not. Port 0 is free.
+ * Rejects with a `StartError` if a port of the loopback interface is in use, or not permitted. Port 0 is free.
  *
- * @param option by which another port is chosen.
+ * @param option the option that chooses another port.
  */
 export async function assertFree(port: number, option: string): Promise<void> {
   await tryPort(port).catch((error) => {
@@ -17,7 +17,7 @@ export async function assertFree(port: number, option: string): Promise<void> {
   })
 }
 
-/** What to tell the user of a port on which nothing can listen. */
+/** The message about a port on which nothing can listen. */
 export function portError(error: NodeJS.ErrnoException, port: number, option: string): Error {
   const why = error.code === 'EADDRINUSE' ? 'is taken' : error.code === 'EACCES' ? 'needs privileges' : undefined
   return why === undefined ? error : new StartError(`port ${port} ${why}: choose another with ${option}`)

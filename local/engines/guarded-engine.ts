@@ -7,25 +7,25 @@ import { type EngineWish, startEngine } from './start-engine'
 
 /** An engine that web pages cannot use. */
 export interface GuardedEngine extends Engine {
-  /** For clients of this process: without the guard before it. */
+  /** The engine itself, for clients of this process. */
   readonly direct: string
 }
 
 interface GuardedWish extends Omit<EngineWish, 'at'> {
   /** Where programs find it. @default any free port */
   readonly port?: number
-  /** Names other than this machine's by which it may be asked. @default none */
+  /** Host names other than this machine's under which it may be called. @default none */
   readonly allowHosts?: readonly string[]
 }
 
-/** As long as the connections of common SDKs stay without a call. */
+/** The idle time of common SDKs' connections. */
 const KEEP_ALIVE_MS = 60_000
 const FINISH_WITHIN_MS = 2000
 
 /**
  * Starts an engine for users. Embedded ones answer every origin (`Access-Control-Allow-Origin: *`), so any web page
- * that is open on this machine could read and write the tables. So the engine listens where no browser goes, and at its
- * known port a guard refuses what a page could send, and passes everything else on. An engine that the user runs is
+ * that is open on this machine could read and write the tables. So the engine listens where no browser connects, and at
+ * the known port a guard refuses what a page could send, and passes everything else on. An engine that the user runs is
  * used as it is.
  */
 export async function startGuardedEngine({ port = 0, allowHosts, ...wish }: GuardedWish): Promise<GuardedEngine> {
@@ -33,7 +33,7 @@ export async function startGuardedEngine({ port = 0, allowHosts, ...wish }: Guar
     const external = await startEngine(wish)
     return { ...external, direct: external.endpoint }
   }
-  // Whoever listens there may answer as DynamoDB does, and would be taken for the engine.
+  // Another process that listens there may answer as DynamoDB does, and would be taken for the engine.
   await assertFree(port, '--dynamodb-port')
   const address = await hiddenAddress()
   const steps: (() => unknown)[] = [() => address.release()]

@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:net'
 import { StartError } from '../start-error'
 import type { EngineAddress } from './engine'
 
-/** Where an engine can listen that no web page reaches. */
+/** An address for an engine that no web page reaches. */
 export interface HiddenAddress extends EngineAddress {
-  /** Lets others have it. */
+  /** Releases it. */
   release(): void
 }
 
@@ -25,8 +25,8 @@ const PAIRS = [
 ] as const
 
 /**
- * An address on this machine for an engine that answers whoever asks. Its port is one that browsers refuse, and where
- * the system has all of 127.0.0.0/8 (Linux and Windows do) its address is one of 16 million.
+ * An address on this machine for an engine that answers every client. Its port is one that browsers refuse, and if the
+ * system has all of 127.0.0.0/8 (Linux and Windows do) its address is one of 16 million.
  *
  * @param first the address to try before 127.0.0.1. @default a random one
  */
@@ -52,7 +52,7 @@ export async function hiddenAddress(first = randomLoopback()): Promise<HiddenAdd
 
 const randomLoopback = () => `127.${randomInt(1, 255)}.${randomInt(256)}.${randomInt(1, 255)}`
 
-/** `undefined` where the address is taken, or there is none. */
+/** `undefined` if the address is taken, or does not exist. */
 async function listen(host: string, port: number): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy()).unref()
   return new Promise((resolve) => {

@@ -8,15 +8,15 @@ export interface EngineWish {
   readonly engine?: EngineName
   /** An engine that already runs. */
   readonly endpoint?: string
-  /** Where an embedded engine is to listen, which must be free. @default any free port of 127.0.0.1 */
+  /** The free address for an embedded engine to listen on. @default any free port of 127.0.0.1 */
   readonly at?: EngineAddress
 }
 
 /**
  * The requested engine, or else the fastest that runs here: dynoxide, else dynalite.
  *
- * Returns when it answers. A requested engine is never replaced by another. It answers any page that finds it: what
- * users start is `startGuardedEngine`.
+ * Returns when it answers. A requested engine is never replaced by another. It answers any page that finds it: for
+ * users there is `startGuardedEngine`.
  */
 export async function startEngine({ engine, endpoint, at }: EngineWish): Promise<Engine> {
   if (engine !== undefined && endpoint !== undefined) {

@@ -5,24 +5,24 @@ import type { GatewayError, GatewayResponse, LogVariables } from './api'
 /** A request that was answered. */
 export interface Answered {
   readonly receivedAt: EpochMs
-  /** @default none was sent, as to a client that was gone */
+  /** @default no response was sent, since the client was gone */
   readonly status?: number
   readonly durationMs: number
   /** Why the gateway itself answered: a type of gateway response. @default the backend answered */
   readonly error?: GatewayError
-  /** What the authorizer said. @default it was not asked, or gave no answer */
+  /** The authorizer's context. @default it was not called, or did not answer */
   readonly context?: Readonly<Record<string, unknown>>
   readonly variables: LogVariables
 }
 
-/** How many lines are kept, and of how many characters. */
+/** The maximum of lines kept, and of their characters. */
 const MAX_LINES = 10_000
 const MAX_CHARACTERS = 16 * 1024 * 1024
 
 /** The access log of a gateway, as API Gateway writes it in the format of Sluice: the last lines, in memory. */
 export class AccessLog {
   private readonly lines: string[] = []
-  /** How many lines there were, and how many of them are no longer kept. */
+  /** The number of lines so far, and of those no longer kept. */
   private count = 0
   private forgotten = 0
   private characters = 0

@@ -10,7 +10,7 @@ export interface GatewayResponse {
 
 /** What the authorizer's answer means for the request. */
 type Outcome = {
-  /** What the authorizer said of its decision. */
+  /** The context of the authorizer's decision. */
   readonly context: Readonly<Record<string, unknown>>
 } & (
   | {
@@ -27,7 +27,7 @@ export interface BackendEvent {
   readonly requestContext: { readonly authorizer: Readonly<Record<string, unknown>> }
 }
 
-/** One kind of API on API Gateway: how it calls an authorizer and what it makes of the answer. */
+/** One kind of API on API Gateway: how it calls an authorizer and treats the response. */
 export interface Api {
   readonly name: 'rest' | 'http'
   authorizerEvent(request: IncomingRequest): object
@@ -39,11 +39,11 @@ export interface Api {
   readonly noRoute: GatewayResponse & { readonly error: GatewayError }
   /** The headers that every response of such an API carries. */
   identify(request: UnroutedRequest): Readonly<Record<string, string>>
-  /** What such an API's access log says of a request, beside what it says of each. */
+  /** The variables of such an API's access log that are specific to its kind. */
   logVariables(request: UnroutedRequest & Partial<RouteMatch>): LogVariables
 }
 
-/** What API Gateway says of a request by its own variables, such as `requestId` and `identity.sourceIp`. */
+/** API Gateway's own access log variables, such as `requestId` and `identity.sourceIp`. */
 export type LogVariables = Readonly<Record<string, unknown>>
 
 /**
@@ -58,11 +58,11 @@ export type GatewayError =
   | 'RESOURCE_NOT_FOUND'
   | 'UNAUTHORIZED'
 
-/** What an authorizer's error is to API Gateway. */
+/** An authorizer's error, as API Gateway classifies it. */
 export const failureType = (error: unknown): GatewayError =>
   isUnauthorized(error) ? 'UNAUTHORIZED' : 'AUTHORIZER_CONFIGURATION_ERROR'
 
-/** The authorizer returned something that API Gateway does not understand. */
+/** The authorizer returned an invalid response. */
 export class MalformedAnswer extends Error {
   override readonly name = 'MalformedAnswer'
 }
@@ -76,7 +76,7 @@ export const API_IDS = {
   domainPrefix: 'sluicelocal',
 } as const
 
-/** What the access log of any kind of API says of a request. */
+/** The access log variables that all kinds of API have. */
 export const commonVariables = ({ id, sourceIp }: UnroutedRequest): LogVariables => ({
   requestId: id,
   apiId: API_IDS.apiId,

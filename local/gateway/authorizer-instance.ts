@@ -7,7 +7,7 @@ import type { WorkerData, WorkerMessage } from './authorizer-worker'
 export interface InstanceOptions {
   /** The file that Lambda would load; it exports `handler`. */
   readonly bundle: string
-  /** The whole environment of the bundle. */
+  /** The complete environment of the bundle. */
   readonly env: Readonly<Record<string, string>>
   /** @default 10 s, as for a Lambda authorizer */
   readonly timeoutMs?: number
@@ -42,7 +42,7 @@ export class AuthorizerInstance {
     throw new AuthorizerError(message.errorMessage, message.trace)
   }
 
-  /** For good: no event that still waits for it starts a thread again. */
+  /** Stops it permanently: no waiting event starts a thread again. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#worker?.terminate()
@@ -94,8 +94,8 @@ export class AuthorizerInstance {
 let code: string | undefined
 
 /**
- * The package has the thread's code compiled. In a clone esbuild compiles it, since a thread is not started through the
- * loader that runs this file.
+ * The package has the thread's compiled code. In a clone esbuild compiles it, since the loader that runs this file does
+ * not apply to threads.
  */
 function workerCode(): string {
   code ??= existsSync(`${WORKER}.js`) ? readFileSync(`${WORKER}.js`, 'utf8') : compiled(`${WORKER}.ts`)

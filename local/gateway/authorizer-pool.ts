@@ -1,7 +1,7 @@
 import { type Authorize, AuthorizerError } from './authorizer'
 import { AuthorizerInstance, type InstanceOptions } from './authorizer-instance'
 
-/** As many function instances as Lambda would be allowed to run at a time. */
+/** A pool of function instances, as many as Lambda could run at a time. */
 export interface AuthorizerPool {
   readonly authorize: Authorize
   /**
@@ -9,7 +9,7 @@ export interface AuthorizerPool {
    * there are requests.
    */
   warmUp(event: object): Promise<unknown[]>
-  /** Ends the instances when they have answered what they were given. To be called when no more requests come. */
+  /** Ends the instances when they have answered their events. To be called when no more requests come. */
   retire(): Promise<void>
   /** Ends all instances, whatever they are doing. */
   stop(): Promise<void>

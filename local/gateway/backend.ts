@@ -5,13 +5,13 @@ import type { IncomingRequest } from './incoming-request'
 import { routeKey } from './routes'
 import { readBody, send, TOO_LONG } from './send'
 
-/** An allowed request, and where its answer goes. */
+/** An allowed request, and its response. */
 export interface Exchange {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly request: IncomingRequest
   readonly event: BackendEvent
-  /** What the authorizer said of its decision; empty for a method without the authorizer. */
+  /** The context of the authorizer's decision; empty for a method without the authorizer. */
   readonly context: Readonly<Record<string, unknown>>
   /** The headers that every response of the API carries. */
   readonly headers: Readonly<Record<string, string>>
@@ -19,7 +19,7 @@ export interface Exchange {
 
 /** What is behind the API. Only allowed requests reach it. */
 export interface Backend {
-  /** Returns when the head of the answer is sent, or the client is gone. */
+  /** Returns when the head of the response is sent, or the client is gone. */
   serve(exchange: Exchange): Promise<void>
 }
 

@@ -2,9 +2,9 @@
 export interface Decided {
   readonly method: string
   readonly path: string
-  /** The API's route, `/users/{id}`; missing for what the authorizer was not asked about. */
+  /** The API's route, `/users/{id}`; absent if the authorizer was not called. */
   readonly route?: string
   readonly status: number
-  /** `undefined` where the authorizer gave no answer. */
+  /** `undefined` if the authorizer did not answer. */
   readonly context?: Readonly<Record<string, unknown>>
 }

@@ -33,11 +33,11 @@ export interface GatewayOptions {
   readonly calls?: BackendCalls
   /** Gets each line of the access log. @default the last ones are only kept for `/_local/access-log` */
   readonly accessLog?: (line: string) => void
-  /** When requests come. @default the system's time */
+  /** The clock for requests. @default the system's time */
   readonly clock?: Clock
   /** Pages beside the API. @default none */
   readonly pages?: LocalPages
-  /** Names other than this machine's by which it may be asked. @default none */
+  /** Host names other than this machine's under which it may be called. @default none */
   readonly allowHosts?: readonly string[]
 }
 
@@ -46,7 +46,7 @@ export interface GatewayOptions {
  *
  * Every request must name this machine, or a name of `allowHosts`: the backend gets another `Host`, and could not check
  * the client's. `GET` of `/_local/backend-calls`, `/_local/denials`, `/_local/access-log` and `/_local/gateway` is its
- * own: neither authorized nor counted nor logged, and for no page of another origin, as its pages are. An `OPTIONS`
+ * own: neither authorized nor counted nor logged, and, like its pages, refused to pages of another origin. An `OPTIONS`
  * method that the API names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with the
  * sample routes it is a mock.
  */
@@ -66,7 +66,7 @@ export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
   })
 }
 
-/** What a gateway remembers of its requests. */
+/** A gateway's records of its requests. */
 interface Records {
   readonly calls: BackendCalls
   readonly denials: RecentDenials
@@ -98,7 +98,7 @@ async function serve(
   if (pages?.serve(incoming, response, path)) return
 
   const exchange: Exchange = { incoming, response, unrouted, headers, answer }
-  let waiting = 2 // for the authorizer's word, also where the client has gone, and for the end of the answer
+  let waiting = 2 // for the authorizer's answer, even if the client has left, and for the end of the response
   const ended = () => {
     if (--waiting > 0) return
     const { match, error, context } = exchange
@@ -110,12 +110,12 @@ async function serve(
   await serveApi(exchange, options, records).finally(ended)
 }
 
-/** A request to the API, and what becomes of it. */
+/** A request to the API, and its result. */
 interface Exchange {
   readonly incoming: IncomingMessage
   readonly response: ServerResponse
   readonly unrouted: UnroutedRequest
-  /** Those that every response has. */
+  /** The headers that every response has. */
   readonly headers: Readonly<Record<string, string>>
   answer(made: GatewayResponse): Promise<void>
   match?: RouteMatch
@@ -153,7 +153,7 @@ async function serveApi(exchange: Exchange, options: GatewayOptions, records: Re
   decided({ ...about, status: response.statusCode })
 }
 
-/** What the authorizer's answer means; a denial without a context where there is none, or an invalid one. */
+/** The meaning of the authorizer's answer; a denial without a context if it is missing or invalid. */
 async function decide(request: IncomingRequest, { api, authorize, log }: GatewayOptions) {
   try {
     const outcome = api.outcome(await authorize(api.authorizerEvent(request)), request)
@@ -164,7 +164,7 @@ async function decide(request: IncomingRequest, { api, authorize, log }: Gateway
   }
 }
 
-/** What the gateway answers without a route or an authorizer; `undefined` for all other requests. */
+/** The gateway's own answer, without a route or an authorizer; `undefined` for all other requests. */
 function answerOf(
   incoming: IncomingMessage,
   { path, rawQuery }: UnroutedRequest,

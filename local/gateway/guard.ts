@@ -1,27 +1,27 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Why a request is not answered. */
+/** Why a request is refused. */
 export interface Refusal {
   readonly statusCode: 403 | 415
   readonly message: string
 }
 
-/** As much of a request as says by which name, and from where, it was asked for. */
-type Asked = Pick<IncomingMessage, 'method' | 'headers' | 'socket' | 'url'>
+/** The parts of a request that show its target's name and its origin. */
+type GuardedRequest = Pick<IncomingMessage, 'method' | 'headers' | 'socket' | 'url'>
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
-/** Values of `Sec-Fetch-Site` that say that no other site has sent it: `same-site` is another port of this machine. */
+/** Values of `Sec-Fetch-Site` for requests that no other site sent: `same-site` is another port of this machine. */
 const OWN = ['same-origin', 'none']
 
 /**
- * Refuses every name that is neither this machine's nor allowed, and so DNS rebinding: a page whose own name leads here
- * has the browser send that name.
+ * Refuses every host name that is neither this machine's nor allowed, and so DNS rebinding: for a page whose own name
+ * resolves to this machine the browser sends that name.
  *
  * @param allowed further names, for a port that is forwarded: `host` or `host:port`.
  * @returns `undefined` where the request may be answered.
  */
-export function foreignHost(incoming: Asked, allowed: readonly string[]): Refusal | undefined {
+export function foreignHost(incoming: GuardedRequest, allowed: readonly string[]): Refusal | undefined {
   const host = hostOf(incoming)
   const { localPort } = incoming.socket
   if (isAmong(allowed, host) || isOwnName(host, localPort)) return undefined
@@ -31,15 +31,15 @@ export function foreignHost(incoming: Asked, allowed: readonly string[]): Refusa
 }
 
 /**
- * Refuses what a page on the web could have a browser send: a foreign host or origin is refused, and what changes
- * something must be JSON, which no form can send and which no other origin may send without asking first.
+ * Refuses what a page on the web could make a browser send: a foreign host or origin, and a change that is not JSON. No
+ * form can send JSON, and another origin needs a preflight for it.
  *
  * @param allowed as for `foreignHost`.
  * @param isPage whether it is a page, which a link on any site may open.
  * @returns `undefined` where the request may be answered.
  * @see https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site
  */
-export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: boolean): Refusal | undefined {
+export function refusalOf(incoming: GuardedRequest, allowed: readonly string[], isPage: boolean): Refusal | undefined {
   const foreign = foreignHost(incoming, allowed)
   if (foreign) return foreign
   const { method, headers } = incoming
@@ -63,26 +63,26 @@ export function refusalOf(incoming: Asked, allowed: readonly string[], isPage: b
 }
 
 /**
- * Refuses what any page could have a browser send to DynamoDB, which only programs ask: browsers say `Origin` or
- * `Sec-Fetch-Site` with each such request, and programs say neither.
+ * Refuses what any page could make a browser send to DynamoDB, which only programs call: browsers send `Origin` or
+ * `Sec-Fetch-Site` with each such request, and programs send neither.
  *
  * @param allowed as for `foreignHost`.
- * @returns why it is refused; `undefined` where it may be answered.
+ * @returns why it is refused; `undefined` if it may be answered.
  */
-export function engineRefusalOf(incoming: Asked, allowed: readonly string[]): string | undefined {
+export function engineRefusalOf(incoming: GuardedRequest, allowed: readonly string[]): string | undefined {
   const foreign = foreignHost(incoming, allowed)
   if (foreign) return foreign.message
   const { origin, 'sec-fetch-site': site } = incoming.headers
-  const said = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
-  return said && `a browser sent this (${said[0]}: ${JSON.stringify(said[1])}): only programs may call this DynamoDB`
+  const sent = origin !== undefined ? ['Origin', origin] : site !== undefined ? ['Sec-Fetch-Site', site] : undefined
+  return sent && `a browser sent this (${sent[0]}: ${JSON.stringify(sent[1])}): only programs may call this DynamoDB`
 }
 
-/** A link that somebody follows to a page: from wherever it is, it opens the page and tells nobody what is on it. */
+/** A followed link to a page: from any site it opens the page, and shows that site nothing of it. */
 const isPageVisit = (method: string | undefined, headers: IncomingMessage['headers']): boolean =>
   method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
 
-/** The name in an absolute target counts, and else `Host` (RFC 9112 §3.2.2). */
-const hostOf = ({ url = '', headers: { host = '' } }: Asked): string =>
+/** The name in an absolute target counts, otherwise `Host` (RFC 9112 §3.2.2). */
+const hostOf = ({ url = '', headers: { host = '' } }: GuardedRequest): string =>
   (/^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1] ?? host).toLowerCase()
 
 const isAmong = (allowed: readonly string[], host: string): boolean =>
@@ -91,7 +91,7 @@ const isAmong = (allowed: readonly string[], host: string): boolean =>
 const isOwnName = (host: string, port: number | undefined): boolean =>
   LOOPBACK.some((name) => host === `${name}:${port}` || (port === 80 && host === name))
 
-/** What forwards a port may add TLS. */
+/** A forwarded port may have TLS added. */
 const originsOf = (host: string, isForwarded: boolean): string[] =>
   isForwarded ? [`http://${host}`, `https://${host}`] : [`http://${host}`]
 

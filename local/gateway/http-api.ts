@@ -16,8 +16,7 @@ const STAGE = '$default'
 /**
  * An HTTP API with payload 2.0, simple responses and no result cache.
  *
- * It has no gateway responses: a denial is 403 whatever the authorizer's context says. The integration's header mapping
- * is not simulated.
+ * It has no gateway responses: a denial is always a 403. The integration's header mapping is not simulated.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
  */
@@ -27,12 +26,12 @@ export const httpApi: Api = {
 
   outcome(answer, request) {
     const { isAuthorized, context } = parseSimpleAnswer(answer)
-    const told = { context: context ?? {} }
-    if (!isAuthorized) return { allowed: false, ...told, response: jsonResponse(403, { message: 'Forbidden' }) }
+    const result = { context: context ?? {} }
+    if (!isAuthorized) return { allowed: false, ...result, response: jsonResponse(403, { message: 'Forbidden' }) }
     const { identitySource: _, routeArn: __, type: ___, ...event } = authorizerEvent(request)
     return {
       allowed: true,
-      ...told,
+      ...result,
       event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } },
     }
   },

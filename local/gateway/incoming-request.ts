@@ -21,7 +21,7 @@ export interface IncomingRequest extends RouteMatch {
   readonly receivedAt: number
 }
 
-/** What is known of a request before its route is. */
+/** A request before its route is known. */
 export type UnroutedRequest = Omit<IncomingRequest, keyof RouteMatch>
 
 export function toUnroutedRequest(incoming: IncomingMessage, clock: Clock = Date.now): UnroutedRequest {
@@ -65,7 +65,7 @@ export function groupQuery(rawQuery: string): Map<string, string[]> {
   return values
 }
 
-/** Does not use `new URL`, which takes `//host` for a host and resolves dot segments that API Gateway keeps. */
+/** Does not use `new URL`, which reads `//host` as a host and resolves dot segments that API Gateway keeps. */
 function splitTarget(target: string): [path: string, rawQuery: string] {
   const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '')
   const [path = '', ...query] = local.split('?')

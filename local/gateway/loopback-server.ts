@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Takes a connection that its client wants to use for another protocol; `head` is what it has sent of that. */
+/** Takes over a connection for another protocol; `head` is what the client has sent of it so far. */
 export type UpgradeListener = (request: IncomingMessage, socket: Socket, head: Buffer) => void
 
 export interface LoopbackServer {
@@ -50,7 +50,7 @@ async function listen(
   const server = createServer(listener)
   if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs
   if (upgrade) server.on('upgrade', upgrade)
-  // A client that waits for 100 Continue gets it when its body is wanted, or else the final answer.
+  // A client that waits for 100 Continue gets it when its body is needed, otherwise the final response.
   server.on('checkContinue', listener)
   server.on('connect', (_, socket: Socket) => socket.end(NO_TUNNELS))
   const connections = followConnections(server)

@@ -6,7 +6,7 @@ import { CATCH_ALL, type Route } from './routes'
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
 
-/** API Gateway's extension for all methods of a path, and the path by which it writes the route `$default`. */
+/** API Gateway's extension for all methods of a path, and its path for the route `$default`. */
 const ANY_METHOD = 'x-amazon-apigateway-any-method'
 const DEFAULT_PATH = '/$default'
 

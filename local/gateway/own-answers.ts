@@ -5,18 +5,18 @@ import type { BackendCalls } from './backend-calls'
 import { refusalOf } from './guard'
 import type { RecentDenials } from './recent-denials'
 
-/** What a gateway says of itself, and to whom. */
+/** A gateway's information about itself, and the hosts that may read it. */
 export interface OwnAnswers {
   readonly calls: BackendCalls
   readonly denials: RecentDenials
   readonly accessLog: AccessLog
   /** What `GET /_local/gateway` answers. */
   readonly about: object
-  /** Names other than this machine's by which it may be asked. */
+  /** Host names other than this machine's under which it may be called. */
   readonly allowHosts: readonly string[]
 }
 
-/** The answer to a `GET` of what a gateway says of itself; `undefined` for all other requests. */
+/** The response to a `GET` of a gateway's information about itself; `undefined` for all other requests. */
 export function ownAnswer(
   incoming: IncomingMessage,
   path: string,

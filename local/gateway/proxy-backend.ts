@@ -13,11 +13,11 @@ import { askForBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
 const MAX_DELAY_MS = 10_000
 
 /**
- * A server of one's own: gets each allowed request as the client sent it, with a header `X-Sluice-…` for each value of
- * the decision, and its answer is passed on as it comes, with the headers that `sluice/backend` adds. Bodies are
+ * The user's own server: it gets each allowed request as the client sent it, with a header `X-Sluice-…` for each value
+ * of the decision, and its response is passed on as it comes, with the headers that `sluice/backend` adds. Bodies are
  * streamed both ways. Where the decision delays the request, it is sent after the delay.
  *
- * @param url of the server; a path in it stands in front of each request's.
+ * @param url of the server; a path in it is prepended to each request's.
  * @param log gets a line where the server cannot be reached.
  */
 export function createProxy(url: URL, log: (text: string) => void): Backend {
@@ -48,7 +48,7 @@ export function createProxy(url: URL, log: (text: string) => void): Backend {
   }
 }
 
-/** @throws StartError for what is not the URL of a server. */
+/** @throws StartError for anything but a server's URL. */
 export function backendUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
@@ -79,7 +79,7 @@ function open(url: URL, { incoming, request, context }: Exchange): ClientRequest
   })
 }
 
-/** How the end of the body is told (RFC 9112 §6): as the client did. */
+/** How the end of the body is marked (RFC 9112 §6): as the client did. */
 function framing({ headers, method = '' }: IncomingMessage): [string, string][] {
   if (headers['transfer-encoding'] !== undefined) return [['Transfer-Encoding', 'chunked']]
   const length = headers['content-length'] ?? (/^(POST|PUT|PATCH)$/.test(method) ? '0' : undefined)
@@ -97,8 +97,8 @@ function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
 }
 
 /**
- * Passes the body on. Never settles, except for a body that is longer than API Gateway takes: then the backend's
- * connection is cut.
+ * Passes the body on. Never settles, except for a body that is longer than API Gateway accepts: then it cuts the
+ * backend's connection.
  */
 function sendBody(incoming: IncomingMessage, response: ServerResponse, upstream: ClientRequest): Promise<undefined> {
   return new Promise((resolve) => {
@@ -116,7 +116,7 @@ function sendBody(incoming: IncomingMessage, response: ServerResponse, upstream:
   })
 }
 
-/** Sends the head of the backend's answer, and then the body as it comes. */
+/** Sends the head of the backend's response, and then the body as it comes. */
 function passOn(answer: IncomingMessage, { incoming, response, context, headers }: Exchange): void {
   const theirs = withoutHopByHop(pairs(answer.rawHeaders), answer.headers.connection)
   const present = new Set(theirs.map(([name]) => name.toLowerCase()))
@@ -126,13 +126,13 @@ function passOn(answer: IncomingMessage, { incoming, response, context, headers 
   response.sendDate = false
   response.writeHead(answer.statusCode!, answer.statusMessage, [...theirs, ...added].flat() as never)
   response.flushHeaders()
-  pipeline(answer, response, () => incoming.resume()) // destroys the response where the answer breaks off
+  pipeline(answer, response, () => incoming.resume()) // destroys the response if the backend's breaks off
 }
 
-/** How long the rest of a body is read that nobody needs, before the connection is closed. */
+/** How long the unneeded rest of a body is read before the connection is closed. */
 const DRAIN_WITHIN_MS = 2000
 
-/** An answer in place of the backend's, after the body: a client that still sends may not read an answer. */
+/** A response in place of the backend's, after the body: a client that still sends may not read it. */
 async function refuse({ incoming, response, headers }: Exchange, made: ReturnType<typeof jsonResponse>): Promise<void> {
   incoming.unpipe()
   incoming.resume()

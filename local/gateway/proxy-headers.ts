@@ -1,6 +1,6 @@
 type Header = readonly [name: string, value: string]
 
-/** Headers of one connection, which a proxy keeps, beside those that `Connection` names (RFC 9110 §7.6.1). */
+/** Hop-by-hop headers, which a proxy does not pass on, beside those that `Connection` names (RFC 9110 §7.6.1). */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -13,22 +13,22 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ])
 
-/** What API Gateway has added, which a client can neither have dropped nor send in another spelling. */
+/** Headers that API Gateway adds: a client can neither remove them nor send them in another spelling. */
 const ADDED = /^x-(forwarded|amzn)-/
 
-/** What a proxy says itself: the decision, the server's name, and where the body ends. */
+/** Headers that the proxy sets itself: the decision, the server's name, and the end of the body. */
 const REPLACED = /^(x-sluice-.*|host|expect|content-length)$/
 
 /**
- * A name as servers read it that hand headers on as variables, such as CGI and WSGI: `X-Sluice-Tier` and
+ * A name as servers read it that pass headers on as variables, such as CGI and WSGI: `X-Sluice-Tier` and
  * `x_sluice_tier` are both `HTTP_X_SLUICE_TIER`, and some fold every character that is neither a letter nor a digit.
  */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '-')
 
 /**
- * The headers that are meant for whoever is at the other end.
+ * The end-to-end headers.
  *
- * @param connection the value of `Connection`, which names more headers of the connection alone.
+ * @param connection the value of `Connection`, which names further hop-by-hop headers.
  */
 export function withoutHopByHop(headers: readonly Header[], connection = ''): Header[] {
   const named = connection.split(',').map((option) => folded(option.trim()))
@@ -36,7 +36,7 @@ export function withoutHopByHop(headers: readonly Header[], connection = ''): He
   return headers.filter(([name]) => !dropped.has(folded(name)))
 }
 
-/** The client's headers that a server gets: none that it could take for one of the gateway's. */
+/** The client's headers that a server gets: none that it could mistake for one of the gateway's. */
 export const clientHeaders = (headers: readonly Header[], connection?: string): Header[] =>
   withoutHopByHop(headers, connection).filter(([name]) => {
     const read = folded(name)

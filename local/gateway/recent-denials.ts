@@ -9,17 +9,17 @@ interface Denial {
   readonly [field: string]: unknown
 }
 
-/** How many are kept: who asks each second misses none below ten thousand a second. */
+/** The maximum of denials kept: a reader that polls each second misses none below ten thousand a second. */
 const MAX_DENIALS = 10_000
 
-/** The last denials of a gateway, numbered from 0 on. Those of an earlier gateway are not among them. */
+/** The last denials of a gateway, numbered from 0, without those of an earlier gateway. */
 export class RecentDenials {
   private readonly gateway = randomUUID()
   private readonly startedAt = Date.now()
   private readonly kept: Denial[] = []
   private count = 0
 
-  /** Keeps a decision if it is a denial. A status of 5xx is a failure of the authorizer, and no denial. */
+  /** Keeps a decision if it is a denial. A status of 5xx is a failure of the authorizer, not a denial. */
   add({ method, route, status, context }: Decided): void {
     const isDenied = context === undefined ? status === 401 || status === 403 : String(context.allowed) === 'false'
     if (!isDenied || route === undefined) return
@@ -43,7 +43,7 @@ export class RecentDenials {
 
   /**
    * What `GET /_local/denials?from=<number>` answers: the denials from that number on, the oldest first, how many of
-   * these are no longer kept, and the number to ask from next time.
+   * these are no longer kept, and the number for the next call.
    */
   answer(query: string): GatewayResponse {
     const text = new URLSearchParams(query).get('from') ?? '0'

@@ -1,12 +1,12 @@
 import type { Authorize } from './authorizer'
 import type { AuthorizerPool } from './authorizer-pool'
 
-/** Instances of which all can be replaced by new ones, as when a function is deployed anew. */
+/** Instances that can all be replaced by new ones, as by a new deployment of a function. */
 export interface ReplaceablePool {
   readonly authorize: Authorize
   /**
-   * Starts new instances. Requests that begin after this has returned are decided by them; those under way are finished
-   * by the old ones. Where the new ones do not start, the old ones stay, and the reason is thrown.
+   * Starts new instances. Requests that begin after this has returned are decided by them; the old ones finish those
+   * under way. If the new ones do not start, the old ones stay, and the reason is thrown.
    */
   replace(): Promise<void>
   /** Ends all instances, whatever they are doing. */

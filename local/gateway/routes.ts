@@ -13,7 +13,7 @@ export interface Route {
   readonly isDefault?: boolean
 }
 
-/** A request's route, and what stands at the place of its parameters, percent-encoding as sent. */
+/** A request's route, and the values of its parameters, percent-encoded as sent. */
 export interface RouteMatch {
   readonly route: Route
   readonly pathParameters: Readonly<Record<string, string>>
@@ -22,7 +22,7 @@ export interface RouteMatch {
 /** Finds the route that serves a request; `undefined` where the API has none. */
 export type Router = (method: string, path: string) => RouteMatch | undefined
 
-/** What serves every path. On API Gateway `/{proxy+}` does not match the root itself. */
+/** The routes that serve every path. On API Gateway `/{proxy+}` does not match the root itself. */
 export const CATCH_ALL: readonly Route[] = [
   { method: 'ANY', resource: '/', resourceId: 'rootr1', isDefault: true },
   { method: 'ANY', resource: '/{proxy+}', resourceId: 'proxy1', isDefault: true },
@@ -44,7 +44,7 @@ export const SAMPLE_ROUTES: readonly Route[] = [
  *
  * @param byPathFirst whether a path that has its own resource is left to that resource's methods, as on a REST API; an
  * HTTP API falls back to a less specific route with the method.
- * @throws StartError for a resource that API Gateway does not take.
+ * @throws StartError for a resource that API Gateway refuses.
  */
 export function routerOf(routes: readonly Route[], byPathFirst: boolean): Router {
   const sorted = routes

@@ -6,7 +6,7 @@ export const MAX_BODY_BYTES = 10 * 1024 * 1024
 
 export const TOO_LONG: GatewayResponse = jsonResponse(413, { message: 'Request Too Long' })
 
-/** Sends a response of the gateway's own making. */
+/** Sends a response of the gateway itself. */
 export function send(response: ServerResponse, { statusCode, headers, body }: GatewayResponse): void {
   response.writeHead(statusCode, {
     ...headers,
@@ -18,7 +18,7 @@ export function send(response: ServerResponse, { statusCode, headers, body }: Ga
 /**
  * Reads and drops the body, since the connection cannot be used again before it is read.
  *
- * @returns whether it is no longer than API Gateway takes.
+ * @returns whether it is no longer than API Gateway accepts.
  */
 export async function readBody(incoming: IncomingMessage, response: ServerResponse): Promise<boolean> {
   askForBody(incoming, response)
@@ -30,7 +30,7 @@ export async function readBody(incoming: IncomingMessage, response: ServerRespon
 /**
  * Reads the body as text, to its end.
  *
- * @param most bytes that it may have; `text` is undefined where it has more.
+ * @param most the maximum of bytes; `text` is undefined if it has more.
  */
 export async function readText(
   incoming: IncomingMessage,
@@ -47,14 +47,14 @@ export async function readText(
   return { text: bytes <= most ? Buffer.concat(chunks).toString('utf8') : undefined, bytes }
 }
 
-/** Has a client send its body that waits for 100 Continue (RFC 9110 §10.1.1). */
+/** Makes a client that waits for 100 Continue send its body (RFC 9110 §10.1.1). */
 export function askForBody(incoming: IncomingMessage, response: ServerResponse): void {
   if (isWaiting(incoming)) response.writeContinue()
 }
 
 /**
- * Reads what is left of a body that nobody needs. A client that waits for 100 Continue never sends it: its connection
- * ends with the answer, since what it sends next could be either the body or a request.
+ * Reads the unneeded rest of a body. A client that waits for 100 Continue never sends it: its connection ends with the
+ * response, since what it sends next could be either the body or a request.
  */
 export async function dropBody(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   if (isWaiting(incoming)) response.shouldKeepAlive = false

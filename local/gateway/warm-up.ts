@@ -15,7 +15,7 @@ const ATTEMPTS = 5
 export async function warmUp(pool: AuthorizerPool, api: Api): Promise<void> {
   let reasons: string[] = []
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const answers = await pool.warmUp(api.authorizerEvent(nobodysRequest())).catch((error) => {
+    const answers = await pool.warmUp(api.authorizerEvent(warmUpRequest())).catch((error) => {
       throw new StartError(`the authorizer does not answer: ${reasonOf(error)}`)
     })
     reasons = answers.map(uncounted).filter((reason) => reason !== undefined)
@@ -33,10 +33,10 @@ function uncounted(answer: unknown): string | undefined {
 }
 
 /**
- * A preflight, which is counted for itself and not by anybody's tier, from a documentation address (RFC 5737): nothing
- * that the user looks at is charged.
+ * A preflight, which has a count of its own and no tier, from a documentation address (RFC 5737): nothing that the user
+ * looks at is charged.
  */
-function nobodysRequest(): IncomingRequest {
+function warmUpRequest(): IncomingRequest {
   return {
     id: randomUUID(),
     method: 'OPTIONS',

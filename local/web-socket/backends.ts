@@ -5,20 +5,20 @@ import { TABLES } from '../dynamodb'
 import { reasonOf, StartError } from '../start-error'
 import type { WebSocketEvent } from './events'
 
-/** What a route answers. */
+/** The response of a route. */
 export interface RouteResponse {
   readonly statusCode?: number
   readonly headers?: Readonly<Record<string, unknown>>
   readonly body?: string
 }
 
-/** What is behind the routes of the API. It rejects where it fails. */
+/** The backend of the API's routes. It rejects on failure. */
 export type WebSocketBackend = (event: WebSocketEvent) => Promise<RouteResponse>
 
 /** Longer than API Gateway gives an integration. */
 const MAX_MS = 29_000
 
-/** The sample: says what it heard. Messages are limited by the wrapper, with the tables of the gateway. */
+/** The sample: echoes messages. The wrapper limits them, with the tables of the gateway. */
 export function sampleBackend(endpoint: string): WebSocketBackend {
   const client = new DynamoDBClient({ endpoint, maxAttempts: 1 })
   const limiter = createTieredLimiter({
@@ -39,9 +39,9 @@ export function sampleBackend(endpoint: string): WebSocketBackend {
 }
 
 /**
- * A function of one's own, in this process: what the module exports as `handler`.
+ * The user's own function, in this process: the module's export `handler`.
  *
- * @throws StartError where there is none.
+ * @throws StartError if there is none.
  */
 export function handlerBackend(file: string): WebSocketBackend {
   const handler = exported(file)

@@ -17,8 +17,8 @@ const TOO_LARGE = jsonResponse(
 )
 
 /**
- * Serves what a WebSocket API answers over HTTP: `POST`, `GET` and `DELETE` of `/local/@connections/<id>`, by which
- * backends reach clients. On AWS such requests are signed; here everybody on this machine may make them.
+ * Serves the HTTP side of a WebSocket API: `POST`, `GET` and `DELETE` of `/local/@connections/<id>`, by which backends
+ * reach clients. On AWS such requests are signed; here any process on this machine may send them.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-how-to-call-websocket-api-connections.html
  */

@@ -11,13 +11,13 @@ export interface Connection {
   readonly connectedAt: number
   readonly sourceIp: string
   readonly userAgent: string | undefined
-  /** What the authorizer said, as every event of the connection has it. */
+  /** The authorizer's context, which every event of the connection has. */
   readonly authorizer: Readonly<Record<string, unknown>>
   /** `localhost:3000`, by which the client reached the gateway. */
   readonly host: string
 }
 
-/** What one event is about. */
+/** The type of one event. */
 export interface Occasion {
   readonly eventType: 'CONNECT' | 'MESSAGE' | 'DISCONNECT'
   readonly routeKey: string

@@ -43,15 +43,15 @@ export interface WebSocketGatewayOptions {
   readonly decided?: (decided: Decided) => void
   /** Gets each line of the access log. @default the last ones are only kept for `GET /_local/access-log` */
   readonly accessLog?: (line: string) => void
-  /** When connections and messages come. @default the system's time */
+  /** The clock for connections and messages. @default the system's time */
   readonly clock?: Clock
   /** What `GET /_local/gateway` answers. @default nothing */
   readonly about?: object
-  /** Names other than this machine's by which it may be asked. @default none */
+  /** Host names other than this machine's under which it may be called. @default none */
   readonly allowHosts?: readonly string[]
 }
 
-/** @throws StartError where the package is not installed that speaks WebSocket. */
+/** @throws StartError if the WebSocket package is not installed. */
 export function assertWs(): void {
   try {
     require.resolve('ws')
@@ -61,8 +61,8 @@ export function assertWs(): void {
 }
 
 /**
- * A WebSocket API of API Gateway in front of a function: the authorizer is asked about each connection, the function
- * gets every event of it. What a route returns as `body` goes to the client, as with a route response.
+ * A WebSocket API of API Gateway in front of a function: the authorizer is called for each connection, and the function
+ * gets all of its events. What a route returns as `body` goes to the client, as with a route response.
  */
 export async function startWebSocketGateway(options: WebSocketGatewayOptions): Promise<LoopbackServer> {
   const { about = {}, allowHosts = [], clock = Date.now } = options
@@ -90,7 +90,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
     if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
     const decision = await decide(request, connection, options)
-    const told = (status: number) => {
+    const report = (status: number) => {
       const { context } = decision
       const one = { method: 'GET', path: '$connect', route: '$connect', status, ...(context && { context }) }
       denials.add(one)
@@ -99,7 +99,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     }
     if (decision.refused) {
       refuse(...decision.refused)
-      return told(decision.refused[0])
+      return report(decision.refused[0])
     }
     const { authorizer } = decision
     const { statusCode = 200, headers = {} } = await call(connectEvent(request, { ...connection, authorizer }), {
@@ -108,7 +108,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (!(statusCode >= 200 && statusCode <= 299)) {
       const status = statusCode >= 400 && statusCode <= 599 ? statusCode : 502
       refuse(status, status < 500 ? 'Forbidden' : 'Internal server error')
-      return told(status)
+      return report(status)
     }
     const protocol = Object.entries(headers).find(([name]) => /^sec-websocket-protocol$/i.test(name))?.[1]
     if (protocol !== undefined) protocols.set(incoming, String(protocol))
@@ -117,7 +117,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       return ended({ ...connection, authorizer }, { code: ABNORMAL, reason: '' })
     }
     sockets.handleUpgrade(incoming, socket, head, (opened) => {
-      told(101)
+      report(101)
       accept({ ...connection, authorizer, socket: opened, lastActiveAt: Date.now() })
     })
   }
@@ -162,7 +162,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     accessLog.add({ ...answered, receivedAt, durationMs: clock() - receivedAt, variables })
   }
 
-  /** What a route answers, or `failed` where it fails. */
+  /** The response of a route, or `failed` if it fails. */
   async function call(event: Parameters<WebSocketBackend>[0], failed: RouteResponse = {}): Promise<RouteResponse> {
     const { routeKey } = event.requestContext
     calls.add(routeKey)
@@ -224,7 +224,7 @@ type Decision =
 
 const DENIED = 'User is not authorized to access this resource with an explicit deny in an identity-based policy'
 
-/** What the authorizer's answer means for a handshake. */
+/** The result of a handshake, from the authorizer's answer. */
 async function decide(
   request: UnroutedRequest,
   connection: Omit<Connection, 'authorizer'>,

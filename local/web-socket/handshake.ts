@@ -13,7 +13,7 @@ export const isHandshake = ({ method, headers }: IncomingMessage): boolean =>
 
 const REASONS: Readonly<Record<number, string>> = { 401: 'Unauthorized', 403: 'Forbidden' }
 
-/** Answers a handshake otherwise than by a connection. */
+/** Refuses a handshake with an HTTP response. */
 export function refuseUpgrade(socket: Socket, status: number, body: string): void {
   const head = [
     `HTTP/1.1 ${status} ${REASONS[status] ?? 'Error'}`,
@@ -24,7 +24,7 @@ export function refuseUpgrade(socket: Socket, status: number, body: string): voi
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** The connection that a handshake asks for. */
+/** The connection that a handshake requests. */
 export function connectionOf(request: UnroutedRequest, { headers }: IncomingMessage): Omit<Connection, 'authorizer'> {
   return {
     id: `${randomBytes(11).toString('base64url')}=`,

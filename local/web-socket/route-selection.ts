@@ -6,12 +6,12 @@ export type SelectRoute = (body: string) => string
 const DEFAULT = '$default'
 
 /**
- * Chooses the route of a message as API Gateway does: what the expression finds in the body, if the API has such a
- * route, else `$default`.
+ * Chooses the route of a message as API Gateway does: the value of the expression in the body, if the API has such a
+ * route, otherwise `$default`.
  *
  * @param expression `$request.body.action`, or a path of more names.
  * @param routes the API's own route keys.
- * @throws StartError for an expression that is none.
+ * @throws StartError for an invalid expression.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/websocket-api-develop-routes.html
  */
 export function routeSelection(expression: string, routes: readonly string[]): SelectRoute {

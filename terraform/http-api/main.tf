@@ -1,4 +1,4 @@
-# The limiter in front of an HTTP API that exists: an authorizer that caches nothing, and its permission. The API's
+# The limiter in front of an existing HTTP API: an authorizer that caches nothing, and its permission. The API's
 # routes name the authorizer, and its integrations the headers of allowed responses.
 
 variable "limiter" {
@@ -30,8 +30,8 @@ resource "aws_apigatewayv2_authorizer" "sluice" {
 
   authorizer_payload_format_version = "2.0"
   enable_simple_responses           = true
-  authorizer_result_ttl_in_seconds  = 0  # a decision that is cached does not count
-  identity_sources                  = [] # one that a request lacks would be a 401 without a call
+  authorizer_result_ttl_in_seconds  = 0  # a cached decision is not counted
+  identity_sources                  = [] # a request without one would get a 401 without a call
 }
 
 resource "aws_lambda_permission" "sluice" {
@@ -50,7 +50,7 @@ output "authorizer_id" {
 }
 
 output "response_mappings" {
-  description = "For mappings of response_parameters of an integration, one block for each status: the decision's headers. Not for an integration that routes without the authorizer use, too."
+  description = "For mappings of response_parameters of an integration, one block for each status: the decision's headers. Not for an integration that routes without the authorizer also use."
   value = {
     "overwrite:header.X-RateLimit-Limit"     = "$context.authorizer.limit"
     "overwrite:header.X-RateLimit-Remaining" = "$context.authorizer.remaining"

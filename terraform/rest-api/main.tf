@@ -1,4 +1,4 @@
-# The limiter in front of a REST API that exists: an authorizer that caches nothing, its permission, and the 429 for
+# The limiter in front of an existing REST API: an authorizer that caches nothing, its permission, and the 429 for
 # denials. The API's methods name the authorizer, and a new deployment of its stage puts all of it into service.
 
 variable "limiter" {
@@ -18,7 +18,7 @@ variable "name" {
 }
 
 variable "gateway_response" {
-  description = "Whether denials are made a 429. An API has one ACCESS_DENIED response: false if it has its own, which then needs the output gateway_response."
+  description = "Whether denials become a 429. An API has one ACCESS_DENIED response: false if it has its own, which then needs the output gateway_response."
   type        = bool
   default     = true
 }
@@ -58,8 +58,8 @@ resource "aws_api_gateway_authorizer" "sluice" {
   type           = "REQUEST"
   authorizer_uri = var.limiter.invoke_arn
 
-  authorizer_result_ttl_in_seconds = 0  # a decision that is cached does not count
-  identity_source                  = "" # a header that a request lacks would be a 401 without a call; null is Authorization
+  authorizer_result_ttl_in_seconds = 0  # a cached decision is not counted
+  identity_source                  = "" # a request without the header would get a 401 without a call; null is Authorization
 }
 
 resource "aws_lambda_permission" "sluice" {
@@ -88,12 +88,12 @@ output "authorizer_id" {
 }
 
 output "gateway_response" {
-  description = "What makes a denial a 429, for an ACCESS_DENIED response of one's own."
+  description = "The parts that make a denial a 429, for an ACCESS_DENIED response of your own."
   value       = local.gateway_response
 }
 
 output "redeployment" {
-  description = "For triggers of aws_api_gateway_deployment: another text whenever the stage has to be deployed anew."
+  description = "For triggers of aws_api_gateway_deployment: a value that changes whenever the stage must be deployed again."
   value = sha256(jsonencode([
     aws_api_gateway_authorizer.sluice.id,
     var.gateway_response ? [aws_api_gateway_gateway_response.too_many_requests[0].response_parameters, local.gateway_response] : null,
