@@ -2,6 +2,7 @@ import type { Part } from '../part'
 import { bundle } from './bundle'
 import { calls } from './calls'
 import { config } from './config'
+import { contention } from './contention'
 import { cpu } from './cpu'
 import { denials } from './denials'
 import { fleet } from './fleet'
@@ -18,6 +19,7 @@ export const PARTS = {
   fleet,
   leases,
   denials,
+  contention,
   throughput,
   cpu,
   overhead,

@@ -12,9 +12,9 @@ export interface Contention {
  */
 const heldBackFrom = (relief: number, deniedMs: number): number =>
   Math.min(36, Math.max(3, relief / 8 / Math.max(1, deniedMs / 1000)))
-/** Refusals a second that all instances together settle at, as long as there are not too many of them to wait so long. */
+/** Refusals a second that all instances together settle at, unless they are too many to wait so long. */
 const REFUSALS_PER_SECOND = 300
-/** How long an instance is held back at first, at least and in parts of the denial, and by how much longer each time. */
+/** How long an instance is held back at first: at least, and as a share of the denial. How much longer each time. */
 const FIRST_WAIT_MS = 20
 const FIRST_SHARE = 1 / 50
 const GROWTH = 1.35

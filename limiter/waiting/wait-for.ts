@@ -53,7 +53,8 @@ export class WaitQueues {
   async waitFor(given: Charge, { maxWaitMs = Infinity, lagMs, signal }: WaitLimits): Promise<Decision> {
     checkLocksNobodyOut(given)
     if (lagMs !== undefined) checkSpaced(given)
-    const charge = { ...given, costs: given.costs && { ...given.costs }, isPaced: true } // its caller may change it meanwhile
+    const costs = given.costs && { ...given.costs } // its caller may change it meanwhile
+    const charge = { ...given, costs, isPaced: true }
     const units = toUnits(charge)
     signal?.throwIfAborted()
     if (this.canNeverPass(units)) return this.charger.decide([charge])
