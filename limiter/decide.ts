@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { lost, won } from './consistency/contention'
+import { won } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -11,7 +11,6 @@ import {
   charged,
   chargeWrites,
   deniedByRunning,
-  freedPerSecond,
   type States,
   statesOf,
   stepAll,
@@ -21,7 +20,7 @@ import {
 import type { Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
 import { type Item, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
-import { isRecent, othersWrote, rememberDenial, type View } from './view'
+import { isRecent, othersWrote, rememberDenial, rememberLoss, type View } from './view'
 
 /** One of several requests that are decided together. */
 interface Pending extends Units {
@@ -64,9 +63,10 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
       const view = items.view(key) ?? known.view!
       const answers = next.denials.map(({ verdicts }) => verdicts)
-      if (expectedRoom) view.contention = lost(view.contention, freedPerSecond(policies, answers[0]!, pending[0]!))
+      const asked = { ...pending[0]!, policies }
+      if (expectedRoom) rememberLoss(view, asked, answers[0]!)
       if (answers.length === 1 && next.denials[0]!.records.length === 0)
-        answers[0] = rememberDenial(view, { ...pending[0]!, policies }, answers[0]!, now, items.options.denialTtlMs)
+        answers[0] = rememberDenial(view, asked, answers[0]!, now, items.options.denialTtlMs)
       answer(pending, answers)
     } else if (next.kind === 'answer') {
       answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))

@@ -49,14 +49,6 @@ export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({
 export const deniedByRunning = (steps: readonly Step[], policies: readonly CompiledPolicy[]): boolean =>
   steps.every(({ verdict }, i) => verdict.allowed || policies[i]!.counter.isEndedByOthers)
 
-/** How many such requests a second become free of the slowest policy that denies. */
-export function freedPerSecond(policies: readonly CompiledPolicy[], verdicts: Verdicts, units: Units): number {
-  const each = policies.map((policy, i) =>
-    verdicts[i]!.allowed ? Infinity : (policy.limit * 1000) / policy.windowMs / unitsOf(units, policy),
-  )
-  return Math.min(...each)
-}
-
 /**
  * What is reported of one request. A denied request is charged nothing, so the policies that would have allowed it
  * report how they stand.

@@ -2,7 +2,7 @@ import type { Verdict, Verdicts } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { type Contention, waitMs } from './consistency/contention'
+import { type Contention, lost, waitMs } from './consistency/contention'
 import { type Units, unitsOf } from './request'
 import type { Item } from './stores/store'
 
@@ -225,9 +225,17 @@ export function rememberDenial(view: View, asked: Asked, verdicts: Verdicts, now
 const retryAfterMs = (verdicts: Verdicts): number =>
   Math.max(...verdicts.map((verdict) => (verdict.allowed ? 0 : verdict.retryAfterMs)))
 
+/** Others had taken what the request asked for, by the slowest policy that denies it. */
+export function rememberLoss(view: View, asked: Asked, verdicts: Verdicts): void {
+  const perSecond = asked.policies.map((policy, i) =>
+    verdicts[i]!.allowed ? Infinity : (policy.limit * 1000) / policy.windowMs / unitsOf(asked, policy),
+  )
+  view.contention = lost(view.contention, Math.min(...perSecond), retryAfterMs(verdicts))
+}
+
 function heldBackAfter({ contention, seenAt }: View, verdicts: Verdicts, now: EpochMs, ttlMs: number) {
   const deniedMs = retryAfterMs(verdicts)
-  const ms = contention ? waitMs(contention, deniedMs) : 0
+  const ms = contention ? waitMs(contention) : 0
   if (ms === 0 || deniedMs === Infinity) return undefined
   const over = now + deniedMs
   return { from: now, until: Math.ceil(Math.min(over + ms, Math.max(over, seenAt + ttlMs))), verdicts }

@@ -32,7 +32,7 @@ const loadOf = (
     policy: { algorithm, limit, window: '1s' },
     perSecond,
     warmUp: quick ? 5 : learning,
-    measured: quick ? 2 : Math.max(10, Math.min(400, 8000 / limit / instances)),
+    measured: quick ? 2 : Math.max(10, Math.min(400, Math.ceil(8000 / limit / instances))),
   }
 }
 
