@@ -594,6 +594,7 @@ class StrictJudge {
     const ttlMs = this.chronicle.scenario.denialTtlMs ?? 5000
     const reachMs = this.clocksSet ? Infinity : ttlMs + 1
     let deniedSomewhere = false
+    if (this.isHeldBack(request, seq)) return
     for (const key of keys) {
       for (const moment of this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs)) {
         for (const now of clocks) {
@@ -622,6 +623,28 @@ class StrictJudge {
         `${what}, and what was told of it is not so: ${this.mismatch(moment, request, decision, now!)}`,
       )
     } else this.breach('denied only where there is no room', request.startedAt, `${what} where there was room`)
+  }
+
+  /**
+   * Held back (docs/consistency.md): the instance asked for the subject and was denied three times in a row, and for
+   * five seconds after the last such denial it may deny without asking.
+   */
+  private isHeldBack({ instance, keys, calls, startSeq, startedAt, step }: Request, seq: number): boolean {
+    if (keys.length > 1 || step.do !== 'take' || calls.some(({ sentAt }) => sentAt < startedAt)) return false
+    const asked = this.chronicle.requests.filter(
+      (one) =>
+        one.instance === instance &&
+        one.step.do === 'take' &&
+        one.keys[0] === keys[0] &&
+        one.calls.length > 0 &&
+        one.startSeq <= startSeq &&
+        one.decisions.length > 0 &&
+        one.decisions.every((decided) => decided.seq <= seq),
+    )
+    const last = asked.slice(-3).flatMap(({ decisions }) => decisions)
+    const isDenied = last.length >= 3 && last.every(({ decision }) => !decision.allowed)
+    const { endedAt, decision } = last.at(-1) ?? { endedAt: -Infinity, decision: undefined }
+    return isDenied && startedAt <= endedAt + decision!.retryAfterMs + 5000
   }
 
   private roomOf(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): boolean {
