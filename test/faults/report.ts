@@ -18,7 +18,7 @@ export function tablesOf(matrices: readonly Matrix[]): string {
 function tableOf({ title, columns, rows }: Matrix): string {
   const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`
   return [
-    `### ${title}\n`,
+    `## ${title}\n`,
     line(['fault', 'step', ...columns]),
     `|${'---|'.repeat(columns.length + 2)}`,
     ...merged(
