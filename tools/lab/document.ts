@@ -37,7 +37,7 @@ export const measuredText = (): string =>
     'room. In percent of all requests, wrongly allowed and wrongly denied, by load:',
     '',
     loadsTable(),
-    
+
     '## Scenario by scenario',
     '',
     'A window is a minute and the limit 10, where nothing else is said.',
