@@ -14,7 +14,7 @@ export const PLOTTED: readonly ScenarioId[] = SCENARIO_IDS.filter((id) => id !==
 /** Random traffic that is long enough to tell shares. */
 const RANDOM: Setting = { ...settingOf('random'), limit: 100, burst: 100, windows: 100 }
 /** In percent of the limit. */
-const LOADS = [50, 70, 90, 100, 150] as const
+const LOADS = [50, 90, 100, 150] as const
 
 /** Puts what was measured between the document's marks. @throws Error where it has none. */
 export function withMeasured(document: string, measured: string): string {
