@@ -67,7 +67,7 @@ const boundary: Experiment = {
   question: `limit of ${EDGE.units} per ${EDGE.seconds} s, attacked at a window's edge: most within any ${HALF_MS / 1000} s, and any ${EDGE.seconds} s`,
   how:
     `100 requests ${BEFORE_EDGE_MS} ms before the edge and 120 at each of ${AFTER_EDGE_MS.join(', ')} ms after it, 16 at a time; once with the edge of ` +
-    "the clock, once with that of a window that began with the subject's first request; the worse of both. A bucket may admit up to twice its burst in the time in which it fills up, by its nature.",
+    "the clock, once with that of a window that began with the subject's first request; the worse of both.",
   async run({ name, contender }) {
     const kinds = name.startsWith('sluice') ? (['window', 'fixed', 'log'] as const) : (['window'] as const)
     const cells = await Promise.all(kinds.map(async (kind) => ({ kind, ...(await worstOfBothEdges(contender, kind)) })))

@@ -17,7 +17,7 @@ export interface Answered {
 type Spoil = (response: ServerResponse, real: Answered | undefined) => void
 
 export interface Fault {
-  /** As docs/reliability.md names it. */
+  /** As results.md names it. */
   readonly name: string
   readonly connection?: BrokenConnection
   readonly answer?: Spoil

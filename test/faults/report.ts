@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { formatMarkdown } from '../../lib/format-markdown'
 import type { Matrix } from './matrix'
 
-const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')
+const PAGE = join(__dirname, 'results.md')
 const [BEGIN, END] = ['<!-- what follows is written by npm run docs:reliability -->', '<!-- end -->'] as const
 
 /**
- * The tables of results, as docs/reliability.md has them. They contain no times, so the same code always gives the same
+ * The tables of results, as results.md has them. They contain no times, so the same code always gives the same
  * text.
  */
 export function tablesOf(matrices: readonly Matrix[]): string {
@@ -18,7 +18,7 @@ export function tablesOf(matrices: readonly Matrix[]): string {
 function tableOf({ title, columns, rows }: Matrix): string {
   const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`
   return [
-    `### ${title}\n`,
+    `## ${title}\n`,
     line(['fault', 'step', ...columns]),
     `|${'---|'.repeat(columns.length + 2)}`,
     ...merged(

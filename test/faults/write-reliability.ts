@@ -3,7 +3,7 @@ import { findings, runMatrices } from './matrix'
 import { tablesOf, writeTables } from './report'
 import { World } from './world'
 
-/** Runs the matrix, and writes its results into docs/reliability.md. */
+/** Runs the matrix, and writes its results into results.md. */
 async function main(): Promise<void> {
   const world = await World.open(await startEngine({}))
   try {

@@ -17,7 +17,7 @@ describe('each fault at each step of a decision, on the bundle that Lambda loads
     expect(matrices.flatMap(({ rows }) => rows).length).toBeGreaterThan(70)
   })
 
-  it('does what docs/reliability.md says', async () => {
+  it('does what test/faults/results.md says', async () => {
     let tables = tablesOf(matrices)
     // A machine that is busy meanwhile can make a slow answer a late one: what is really different is so each time.
     for (let again = 0; tables !== tablesInPage() && again < 2; again++) tables = tablesOf(await runMatrices(world))

@@ -63,7 +63,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'half-the-limit': steady(
     50,
     'Steady, half the limit',
-    'One client sends evenly, half of what it may. Nothing is denied: whichever you take, well-behaved clients do not notice.',
+    'One client sends evenly, half of what it may. Nothing is denied.',
   ),
   'at-the-limit': steady(
     100,
@@ -73,7 +73,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'over-the-limit': steady(
     150,
     'Steady, half as much again',
-    'One client sends half more than it may. A third must be denied. Fixed windows and the log deny it in one piece, the token bucket every third request once its burst is used, and GCRA without a burst every second one.',
+    'A third must be denied. Fixed windows and the log deny it in one piece, the token bucket every third request once its burst is used, and GCRA without a burst every second one.',
   ),
   'window-edge': {
     title: 'A burst at the window’s edge',
@@ -90,7 +90,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'idle-then-all': {
     title: 'Idle, then everything',
     story:
-      'Nothing for two and a half windows, then three times the limit at once. Compare what passes at once, what waits for its turn, and how long the rest is told to stay away.',
+      'Nothing for two and a half windows, then three times the limit at once. Compare what passes at once, what waits, and how long the rest must stay away.',
     numbers: { rate: 300, windows: 5 },
     ignores: ['seed', 'windows'],
     traffic: (setting) => ({
@@ -112,7 +112,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'one-hammers': {
     title: 'Ten clients, and one that hammers',
     story:
-      'Each of ten clients sends half of its limit, an eleventh five times its own. Limits are per client, so the ten lose nothing. The line is that of the one that hammers.',
+      'Each of ten clients sends half of its limit, an eleventh five times its own. The ten lose nothing. The line is that of the eleventh.',
     numbers: { rate: 500, windows: 4 },
     ignores: [],
     traffic: (setting) => {
@@ -127,12 +127,12 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   },
   'retry-at-once': retrying(
     'Denied, and tried again at once',
-    'Three times the limit within half a window. A denied client tries again after a hundredth of a window, ten times at most, then gives up: many requests, few of them served.',
+    'Three times the limit within half a window. A denied client tries again after a hundredth of a window, ten times at most.',
     (setting) => windowMs(setting) / 100,
   ),
   'retry-as-told': retrying(
     'Denied, and tried again as Retry-After says',
-    'The same clients, but each waits as long as its denial says. All clients that were given the same moment return together: if it is the next window, as many as the full limit pass; under a pace, one.',
+    'Each client waits as long as its denial says. Those with the same moment return together: if it is the next window, as many as the full limit pass; under a pace, one.',
     () => 'as-told',
   ),
   'three-and-three': worked(
@@ -144,7 +144,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   ),
   'nine-and-five': worked(
     'Worked example: nine before, five now, at 25 %',
-    'Limit 10: nine requests in the window before, five in this one, and one more when a quarter of it is over. The sliding window weighs the nine with 75 %: 6.75 + 5 = 11.75 is over the limit, so that last one is denied.',
+    'Limit 10: nine requests in the window before, five in this one, and one more when a quarter of it is over. The sliding window weighs the nine with 75 %: 6.75 + 5 = 11.75, so that last one is denied.',
     10,
     3,
     [...Array.from({ length: 9 }, (_, i) => (i + 0.5) / 9), 1.025, 1.075, 1.125, 1.175, 1.225, 1.25],
