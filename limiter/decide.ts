@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { won } from './consistency/contention'
+import { heldBackNow, noteDenial, won } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -20,7 +20,7 @@ import {
 import type { Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
 import { type Item, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
-import { isRecent, othersWrote, rememberDenial, rememberLoss, type View } from './view'
+import { isRecent, othersWrote, rememberDenial, type View } from './view'
 
 /** One of several requests that are decided together. */
 interface Pending extends Units {
@@ -64,9 +64,11 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const view = items.view(key) ?? known.view!
       const answers = next.denials.map(({ verdicts }) => verdicts)
       const asked = { ...pending[0]!, policies }
-      if (expectedRoom) rememberLoss(view, asked, answers[0]!)
-      if (answers.length === 1 && next.denials[0]!.records.length === 0)
-        answers[0] = rememberDenial(view, asked, answers[0]!, now, items.options.denialTtlMs)
+      if (round > 0) noteDenial(view, asked, answers[0]!, expectedRoom, items.options.denialTtlMs)
+      if (answers.length === 1 && next.denials[0]!.records.length === 0) {
+        rememberDenial(view, policies, asked, answers[0]!, now)
+        answers[0] = heldBackNow(view, asked, now, answers[0]!) ?? answers[0]!
+      }
       answer(pending, answers)
     } else if (next.kind === 'answer') {
       answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))

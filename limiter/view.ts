@@ -2,18 +2,14 @@ import type { Verdict, Verdicts } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { type Contention, lost, waitMs } from './consistency/contention'
+import type { Seen } from './consistency/contention'
 import { type Units, unitsOf } from './request'
 import type { Item } from './stores/store'
 
 /** What this instance last saw of a subject. */
-export interface View {
-  readonly item: Item
-  readonly seenAt: EpochMs
+export interface View extends Seen {
   /** Whether another instance wrote to it between the last two times that it was seen. */
   shared: boolean
-  /** How hard others compete for what becomes free; absent where nobody was found to. */
-  contention?: Contention | undefined
   /** The last request that was denied by this view alone. */
   denial?: KnownDenial
 }
@@ -47,22 +43,12 @@ interface Said {
   spanMs: number
 }
 
-/** What a request takes, and of which policies. */
-type Asked = Units & { readonly policies: readonly CompiledPolicy[] }
-
 /** What the policies of one subject said. */
 export interface SubjectVerdicts {
   readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
   /** How long ago they said it, in milliseconds: times have counted down since. @default 0 */
   readonly elapsedMs?: number
-}
-
-/** From when until when an instance is held back, and what denied the request at first. */
-interface HeldBack {
-  readonly from: EpochMs
-  readonly until: EpochMs
-  readonly verdicts: Verdicts
 }
 
 /**
@@ -76,7 +62,6 @@ interface HeldBack {
  * None is remembered that has to be written down, or that ends when a running request does.
  */
 export class KnownDenial {
-  heldBack?: HeldBack | undefined
   private readonly said: readonly Said[]
 
   /** @param verdicts what the policies say at a moment, by these states. */
@@ -97,33 +82,10 @@ export class KnownDenial {
   }
 
   /** Whether another request takes the same. */
-  isOf(charge: Asked): boolean {
+  isOf(charge: Units & { readonly policies: readonly CompiledPolicy[] }): boolean {
     if (charge.policies !== this.policies || charge.holds) return false
     for (const { policy, units } of this.said) if (unitsOf(charge, policy) !== units) return false
     return true
-  }
-
-  /**
-   * The denial of a request that takes as much or more, while the instance is held back, whether or not there is room
-   * by what it knows.
-   */
-  heldBackNow(charge: Asked, now: EpochMs): Verdicts | undefined {
-    const { heldBack } = this
-    if (!heldBack || now < heldBack.from || now >= heldBack.until) return undefined
-    if (charge.policies !== this.policies || charge.holds) return undefined
-    const all = this.said.map(({ policy, units }) => ({ units, now: unitsOf(charge, policy) }))
-    if (all.some(({ units, now }) => now < units)) return undefined
-    return this.said.map(({ policy, fields, units }, i): Verdict => {
-      const stands = policy.counter.step(fields, 0, now).verdict
-      if (heldBack.verdicts[i]!.allowed) return stands
-      const { verdict } = policy.counter.step(fields, all[i]!.now, now)
-      return {
-        ...(verdict.allowed ? stands : verdict),
-        allowed: false,
-        remaining: Math.min(stands.remaining, units - 1),
-        retryAfterMs: Math.max(verdict.allowed ? 0 : verdict.retryAfterMs, heldBack.until - now),
-      }
-    })
   }
 
   /** Whether the request is denied at a later moment, too. */
@@ -205,38 +167,15 @@ function countedDown(verdict: Verdict, elapsedMs: number): Verdict {
 /** What is left of a time after so many milliseconds; 0 stays 0. */
 export const leftOf = (ms: number, elapsedMs: number): number => (ms === 0 ? 0 : ms - elapsedMs)
 
-/**
- * Remembers a denial that need not be written down. One that ends when a running request does is asked for anew.
- *
- * @param ttlMs how long the view is trusted: nobody is held back for longer.
- * @returns what to answer.
- */
-export function rememberDenial(view: View, asked: Asked, verdicts: Verdicts, now: EpochMs, ttlMs: number): Verdicts {
-  const { policies } = asked
-  if (asked.holds || policies.some(({ counter }) => counter.isEndedByOthers)) return verdicts
+/** Remembers a denial that need not be written down. One that ends when a running request does is asked for anew. */
+export function rememberDenial(
+  view: View,
+  policies: readonly CompiledPolicy[],
+  units: Units,
+  verdicts: Verdicts,
+  now: EpochMs,
+): void {
+  if (units.holds || policies.some(({ counter }) => counter.isEndedByOthers)) return
   const states = policies.map((policy) => fieldsOf(view.item, policy))
-  const denial = new KnownDenial(policies, states, asked, verdicts, now)
-  view.denial = denial
-  if (asked.isPaced) return verdicts
-  denial.heldBack = heldBackAfter(view, verdicts, now, ttlMs)
-  return denial.heldBackNow(asked, now) ?? verdicts
-}
-
-const retryAfterMs = (verdicts: Verdicts): number =>
-  Math.max(...verdicts.map((verdict) => (verdict.allowed ? 0 : verdict.retryAfterMs)))
-
-/** Others had taken what the request asked for, by the slowest policy that denies it. */
-export function rememberLoss(view: View, asked: Asked, verdicts: Verdicts): void {
-  const perSecond = asked.policies.map((policy, i) =>
-    verdicts[i]!.allowed ? Infinity : (policy.limit * 1000) / policy.windowMs / unitsOf(asked, policy),
-  )
-  view.contention = lost(view.contention, Math.min(...perSecond), retryAfterMs(verdicts))
-}
-
-function heldBackAfter({ contention, seenAt }: View, verdicts: Verdicts, now: EpochMs, ttlMs: number) {
-  const deniedMs = retryAfterMs(verdicts)
-  const ms = contention ? waitMs(contention) : 0
-  if (ms === 0 || deniedMs === Infinity) return undefined
-  const over = now + deniedMs
-  return { from: now, until: Math.ceil(Math.min(over + ms, Math.max(over, seenAt + ttlMs))), verdicts }
+  view.denial = new KnownDenial(policies, states, units, verdicts, now)
 }

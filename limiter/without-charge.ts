@@ -1,4 +1,5 @@
 import type { Verdicts } from './algorithms/algorithm'
+import { heldBackNow } from './consistency/contention'
 import { type KnownItems, type Plan, READ } from './plan'
 import type { Charge } from './request'
 import { allStepsAllow, deniedByRunning, statesOf, stepAll, verdictsOf } from './steps'
@@ -7,14 +8,17 @@ import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './v
 /** The denial of a request like one that was denied before, by what has been known since. */
 export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts | undefined {
   const view = items.view(charge.key)
-  if (!view?.denial) return undefined
+  if (!view?.denial && !view?.heldBack) return undefined
   const now = items.now()
   if (!isRecent(view, now, items.options.denialTtlMs)) return undefined
-  const heldBack = charge.isPaced ? undefined : view.denial.heldBackNow(charge, now)
-  if (heldBack) return { policies: charge.policies, verdicts: heldBack }
-  if (!view.denial.isOf(charge)) return undefined
+  const known = view.denial?.isOf(charge) ? view.denial.saysNow(now) : undefined
+  if (view.heldBack) {
+    const verdicts = heldBackNow(view, charge, now, known && verdictsNow(known))
+    if (verdicts) return { policies: charge.policies, verdicts }
+  }
+  if (!known) return undefined
   const aheadMs = items.fleet.leadOver(view, charge.policies, now)
-  return aheadMs === 0 || view.denial.deniesAt(now + aheadMs) ? view.denial.saysNow(now) : undefined
+  return aheadMs === 0 || view.denial!.deniesAt(now + aheadMs) ? known : undefined
 }
 
 /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
@@ -33,7 +37,8 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
   if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
   if (allStepsAllow(steps)) return undefined
   const verdicts = verdictsOf(steps, states, policies, now)
-  return rememberDenial(view, charge, verdicts, now, items.options.denialTtlMs)
+  rememberDenial(view, policies, charge, verdicts, now)
+  return verdicts
 }
 
 /** The verdicts of a request by the item as it is stored, without a charge. */

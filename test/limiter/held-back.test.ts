@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { simulateOneCaller } from '../../bench/scale/one-caller'
-import { type Decision, MemoryStore, type PolicyInput } from '../../limiter'
+import { type Decision, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
 import { compile } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
@@ -15,13 +15,13 @@ const everyOne = (limit: number): PolicyInput[] =>
     .map((policy) => (policy.name === 'sliding-buckets' ? { ...policy, buckets: 10 } : policy) as PolicyInput)
 
 const gcra = { algorithm: 'gcra', limit: 20, window: '1s' } as const
-const own = { name: 'own', ...gcra } as const
+const own = { name: 'own', ...gcra, limit: 40 } as const
 
 describe('one caller far over its limit', () => {
   it.each(everyOne(20).map((policy) => [policy.name, policy] as const))(
     '%s: instances refuse a few hundred requests a second together, and all of the limit is used',
     async (_, policy) => {
-      const load = { instances: 700, policy, perSecond: runs(3000, 8300), warmUp: 16, measured: 2 }
+      const load = { instances: 700, policy, perSecond: runs(2000, 8300), warmUp: 26, measured: 2 }
       const { refused, admitted } = await simulateOneCaller(load)
       expect(refused).toBeLessThan(500)
       expect(admitted).toBeGreaterThanOrEqual(0.98 * 20)
@@ -29,13 +29,16 @@ describe('one caller far over its limit', () => {
   )
 
   it('is not held back where a few instances refuse little anyway', async () => {
-    for (const [instances, limit, perSecond] of [
+    for (const [instances, limit, perSecond, burst] of [
       [5, 20, 21],
       [2, 1, 20],
       [5, 1, 100],
       [50, 500, 525],
+      [10, 500, 1000, 1],
+      [10, 20, 200, 1],
     ] as const) {
-      const load = { instances, policy: { ...gcra, limit }, perSecond, warmUp: 10, measured: runs(40, 400) }
+      const policy = { ...gcra, limit, ...(burst && { burst }) }
+      const load = { instances, policy, perSecond, warmUp: 10, measured: runs(20, 400) }
       const [held, never] = [await simulateOneCaller(load), await simulateOneCaller({ ...load, isPaced: true })]
       expect(held.admitted).toBeGreaterThanOrEqual(0.98 * never.admitted)
     }
@@ -50,20 +53,28 @@ describe('one caller far over its limit', () => {
   })
 })
 
-/** A subject's instance that lost to others until it is held back, and the denial that it told last. */
-async function heldBack(policies: readonly PolicyInput[] = [own], more = {}) {
+type Take = (limiter: Limiter) => Promise<Decision>
+const taking: Take = (limiter) => limiter.take('caller')
+
+/** An instance, another one that takes whatever becomes free before it asks, and the denial that it told last. */
+async function heldBack(
+  policies: readonly PolicyInput[] = [own],
+  { take = taking, losses = 12, ...more }: Partial<LimiterOptions> & { take?: Take; losses?: number } = {},
+) {
   const clock = new TestClock()
   const store = new CountingStore(new MemoryStore())
-  const [one, other] = [limiterOn(store, clock, policies, more), limiterOn(store, clock, policies, more)]
-  let denial = await one.take('caller')
-  for (let losses = 0; losses < 6; losses++) {
-    while ((await other.take('caller')).allowed);
-    denial = await one.take('caller')
-    clock.at += Math.ceil(denial.retryAfterMs)
-    while ((await other.take('caller')).allowed);
-    denial = await one.take('caller')
+  const limiter = () => limiterOn(store, clock, policies, more)
+  const [one, other] = [limiter(), limiter()]
+  const lose = async () => {
+    while ((await take(other)).allowed);
+    return await take(one)
   }
-  return { clock, store, one, other, denial }
+  let denial = await take(one)
+  for (let i = 0; i < losses; i++) {
+    clock.at += Math.ceil(denial.retryAfterMs)
+    denial = await lose()
+  }
+  return { clock, store, one, other, limiter, lose, denial }
 }
 
 describe('an instance that is held back', () => {
@@ -80,16 +91,22 @@ describe('an instance that is held back', () => {
     expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
-  it('asks for less than it was refused, and not for more', async () => {
-    const policies = [{ ...own, limit: 1000, burst: 4, window: '50s' }]
-    const { clock, store, one, other } = await heldBack(policies)
-    while ((await other.take('caller')).allowed);
-    let denial = await one.take('caller', { cost: 2 })
-    for (let losses = 0; losses < 6; losses++) {
-      clock.at += Math.ceil(denial.retryAfterMs)
-      while ((await other.take('caller')).allowed);
-      denial = await one.take('caller', { cost: 2 })
+  it('began after losses in a row, which a success ends', async () => {
+    const { clock, one, other, lose } = await heldBack([{ ...own, algorithm: 'fixed-window', limit: 500 }], {
+      losses: 0,
+    })
+    for (let round = 0; round < 30; round++) {
+      clock.at += 1000
+      expect(await one.take('caller')).toMatchObject({ allowed: true })
+      await other.take('caller', { cost: 499 })
+      clock.at += 1000
+      expect(await lose()).toMatchObject({ retryAfterMs: 1000 - (clock.at % 1000) })
     }
+  })
+
+  it('asks for less than it was refused, and not for more', async () => {
+    const take: Take = (limiter) => limiter.take('caller', { cost: 2 })
+    const { clock, store, one, denial } = await heldBack([{ ...own, burst: 8 }], { take, losses: 20 })
     clock.at += denial.retryAfterMs - 1
     const { calls } = store
     expect(await one.take('caller', { cost: 3 })).toMatchObject({ allowed: false })
@@ -97,22 +114,40 @@ describe('an instance that is held back', () => {
     expect(await one.take('caller', { cost: 1 })).toMatchObject({ allowed: true })
   })
 
+  it('lets a request that takes more pass when it was told', async () => {
+    const { clock, one, denial } = await heldBack([own], { losses: 8 })
+    const { retryAfterMs } = await one.take('caller', { cost: 10 })
+    const toldAt = clock.at + retryAfterMs
+    clock.at += denial.retryAfterMs + 1
+    const again = await one.take('caller', { cost: 10 })
+    expect(again.allowed).toBe(false)
+    expect(clock.at + again.retryAfterMs).toBe(toldAt)
+    clock.at = toldAt
+    expect(await one.take('caller', { cost: 10 })).toMatchObject({ allowed: true })
+  })
+
   it('asks after denialTtlMs at the latest, so that a reset takes effect', async () => {
-    const { clock, one, other } = await heldBack([own], { denialTtlMs: 60 })
+    const { clock, one, other } = await heldBack([own], { denialTtlMs: 60, losses: 20 })
     await other.reset('caller')
     clock.at += 61
     expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
+  it('asks after five seconds at the latest, however long denials are trusted', async () => {
+    const { denial } = await heldBack([own], { denialTtlMs: 60_000, losses: 60 })
+    expect(denial.retryAfterMs).toBeGreaterThan(3500)
+    expect(denial.retryAfterMs).toBeLessThanOrEqual(5026)
+  })
+
   it('is not once the limit was raised', async () => {
     const clock = new TestClock()
     const store = new MemoryStore()
-    const [before, raised] = [20, 60].map((limit) =>
+    const [before, raised] = [40, 120].map((limit) =>
       parsePolicies([{ ...own, limit }], [], []).map((one) => compile(one)),
     )
     const [one, other] = [1, 2].map(() => new RateLimiter({ store, clock: clock.read })) as [RateLimiter, RateLimiter]
     const take = (by: RateLimiter, policies = before!) => by.decide([{ key: 'caller', policies, cost: 1 }])
-    for (let losses = 0; losses < 6; losses++) {
+    for (let losses = 0; losses < 12; losses++) {
       while ((await take(other)).allowed);
       clock.at += Math.ceil((await take(one)).retryAfterMs)
     }
@@ -120,6 +155,61 @@ describe('an instance that is held back', () => {
     clock.at += Math.ceil((await take(one)).retryAfterMs) - 1
     expect(await take(one)).toMatchObject({ allowed: false })
     expect(await take(one, raised)).toMatchObject({ allowed: true })
+  })
+
+  it('tells requests of all lists of policies the same moment, and asks for none', async () => {
+    const policies = [own, { ...own, name: 'large', limit: 1000 }]
+    const of = (names: string[]) => (limiter: Limiter) => limiter.takeAll([{ subject: 'caller', policies: names }])
+    const { clock, store, one, denial } = await heldBack(policies, { take: of(['own']), losses: 14 })
+    const { calls } = store
+    const until = clock.at + denial.retryAfterMs
+    for (let i = 0; clock.at < until; i++, clock.at++) {
+      const { retryAfterMs } = await of(i % 2 ? ['own'] : ['own', 'large'])(one)
+      expect(clock.at + retryAfterMs).toBe(until)
+    }
+    expect(store.calls).toBe(calls)
+  })
+
+  it('reports how each policy stands, as it would anyway, but for the one that holds it back', async () => {
+    const policies: PolicyInput[] = [
+      { ...own, name: 'second', burst: 1 },
+      { name: 'minute', algorithm: 'fixed-window', limit: 600, window: '1m' },
+      { ...own, name: 'lenient', limit: 4000, overrun: '50%' },
+    ]
+    const { clock, one, other, denial } = await heldBack(policies, { losses: 36 })
+    clock.at += denial.retryAfterMs - 1
+    const held = await one.take('caller')
+    const { policies: asIs } = await other.peek('caller')
+    expect(held).toMatchObject({ allowed: false, policy: 'second', retryAfterMs: 1 })
+    expect(held.policies.second).toMatchObject({ allowed: false, remaining: 0, resetAfterMs: 1, retryAfterMs: 1 })
+    expect(held.policies.second).not.toHaveProperty('exceeded')
+    expect({ ...held.policies, second: 0 }).toEqual({ ...asIs, second: 0 })
+  })
+
+  it('denies for ever what can never pass', async () => {
+    const { one } = await heldBack([own, { ...own, name: 'small', limit: 400, burst: 10 }])
+    expect(await one.take('caller', { cost: 11 })).toMatchObject({
+      retryAfterMs: Infinity,
+      policies: { own: { allowed: false }, small: { allowed: false, retryAfterMs: Infinity } },
+    })
+  })
+
+  it('writes a lock-out down that begins, and one that is extended', async () => {
+    const lock = { name: 'lock', algorithm: 'gcra', limit: 400, window: '1s', burst: 30, blockFor: '1h' } as const
+    const starting = await heldBack([own, lock])
+    expect(await starting.one.take('caller', { cost: 31 })).toMatchObject({ policies: { lock: { allowed: false } } })
+    expect(await starting.limiter().take('caller')).toMatchObject({ allowed: false, policy: 'lock' })
+
+    const extending = await heldBack([{ ...own, blockFor: '2s', extend: true }], { losses: 0 })
+    for (let i = 0; i < 14; i++) {
+      await extending.one.peek('caller')
+      extending.clock.at += 10_000
+      await extending.lose()
+    }
+    for (let ms = 0; ms < 6000; ms += 10) {
+      extending.clock.at += 10
+      expect(await extending.one.take('caller')).toMatchObject({ allowed: false })
+    }
   })
 
   it('lets requests pass that wait for their turn, at the first millisecond', async () => {
@@ -135,6 +225,16 @@ describe('an instance that is held back', () => {
     const { chargedAt, delayMs } = await waiting
     expect(chargedAt! + delayMs - began).toBe(Math.ceil(free))
     jest.useRealTimers()
+  })
+
+  it('leases as it would: nothing leased is held back', async () => {
+    const policies = [{ ...own, consistency: 'leased' as const }]
+    const { clock, one, other, denial } = await heldBack(policies, { losses: 20 })
+    expect(denial.retryAfterMs).toBeLessThanOrEqual(100)
+    clock.at += denial.retryAfterMs
+    while ((await other.take('caller')).allowed);
+    clock.at += 100
+    expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
   it('forgets it when its clock is set back', async () => {

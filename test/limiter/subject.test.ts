@@ -27,7 +27,7 @@ describe('what was seen of a subject', () => {
 
   it('keeps how hard others compete for it, for two minutes', () => {
     const known = subjects()
-    const contention = { level: 2, relief: 15, denialMs: 50 }
+    const contention = { level: 2, relief: 15, from: 3, waitMs: 0 }
     known.learn('a', NO_ITEM, 1)
     known.view('a')!.contention = contention
     known.learn('a', NO_ITEM, 120_001)
