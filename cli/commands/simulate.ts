@@ -56,16 +56,13 @@ export const addSimulate: AddCommand = (group, session) => {
     ],
   )
     .option('--log <file...>', 'access logs, zipped or not; - is standard input')
-    .option(
-      '--gateway <url>',
-      'instead of a log: the last requests of the local gateway at this address, such as sluice dev prints',
-    )
+    .option('--gateway <url>', 'instead of a log: the last requests of the local gateway at this address')
     .option('--pattern <text>', 'instead of a log: rates and how long each lasts')
     .option('--clients <count>', 'how many clients send the pattern', wholeNumber(1), 1)
     .option('--request <route>', 'the request of the pattern', toMethodKey, 'GET /')
     .option(
       '--tiers <file>',
-      `the tiers file to decide with, or the configuration in force: ${CURRENT}, the default with --set`,
+      `the tiers file to decide with, or ${CURRENT}: the configuration in force (default with --set)`,
     )
     .option(
       '--set <policy=limit>',
@@ -75,7 +72,7 @@ export const addSimulate: AddCommand = (group, session) => {
     )
     .option(
       '--against <file>',
-      `compare with another tiers file, or with the configuration in force: ${CURRENT} (default with --set: without the change)`,
+      `compare with another tiers file or ${CURRENT} (default with --set: without the change)`,
     )
     .option('--tier <name>', 'tier of callers without a tier in the log')
     .option('--map <fields>', 'names in the log by field, such as time=ts,key=apiKeyId', gather, [])
@@ -90,11 +87,11 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--html <file>', 'also write the report as a page with plots')
     .option(
       '--fail-if <condition>',
-      'exit with code 3 if this condition holds, such as "newly-denied-clients > 0", "denied-share >= 1%", "denied > 0", "client:acme > 0"',
+      'exit with code 3 if newly-denied-clients > 0, denied-share >= 1%, denied > 0, client:acme > 0, or the like',
       gather,
       [],
     )
-    .option('--print-format', 'print the access log format to set for an API, and do nothing else')
+    .option('--print-format', 'only print the access log format to set for an API')
     .action(async (options: Options) => {
       if (options.printFormat) return session.print.line(ACCESS_LOG_LINE)
       const { tiers = options.set.length > 0 ? CURRENT : undefined, top = options.json ? TOP_JSON : TOP } = options
