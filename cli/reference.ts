@@ -29,9 +29,9 @@ Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A
 | 3 | a condition of \`simulate --fail-if\` holds |
 | 130 | stopped by Ctrl-C with something left to do |
 
-**Writing.** A write is refused if the item changed since it was read. \`tiers apply\` writes up to 100 changes in one transaction. More, or on an engine without transactions (dynalite), are written one by one, and the table is valid after each. If that stops half-way, run the same command again. \`tiers export\` notes under \`exported\` what each item was, and \`tiers apply\` then refuses to overwrite what others changed since, unless \`--force\` is set. A file without \`exported\` is applied as it is.
+**Writing.** A write is refused if the item changed since it was read. \`tiers apply\` writes up to 100 changes in one transaction. More, or on dynalite, are written one by one, and the table is valid after each: if that stops, run the command again. \`tiers export\` notes under \`exported\` what each item was; \`tiers apply\` of such a file overwrites nothing that others changed since, unless \`--force\` is set.
 
-**Reading clients.** To list clients, or find one by its id, is a \`Scan\` of the whole config table.
+**Reading clients** by their id, and listing them, is a \`Scan\` of the whole config table.
 
 A \`<subject>\` is a client's id, \`client:…\`, \`user:…\`, \`ip:…\`, \`global\`, \`api:…\`, or a hash of the log.
 `

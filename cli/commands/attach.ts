@@ -22,8 +22,6 @@ export const addAttach: AddCommand = (group, session) => {
     'Put Sluice in front of an existing API. Each step is recorded, so that detach can restore the API.',
     [
       'sluice attach a1b2c3d4e5 --stage prod --dry-run',
-      "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
-      'sluice attach a1b2c3d4e5 --stage prod --replace',
       "sluice attach a1b2c3d4e5 --replace --open 'GET /pets'",
       'sluice attach a1b2c3d4e5 --stage prod --as shop',
       'sluice attach --tag team=shop --stage prod --dry-run',

@@ -33,7 +33,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
     ],
   )
     .option('--allow', 'allow it without counting instead')
-    .option('--note <text>', 'reason; "" removes it')
+    .option('--note <text>', 'reason; "" for none')
     .option('--expires <when>', 'when it ends: 24h, 2027-01-31T00:00:00Z, never')
     .option('--force', 'accept a client without a record, for when it has one')
     .action(async (text: string, options: Options) => {

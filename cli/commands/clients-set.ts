@@ -28,8 +28,8 @@ export const addClientsSet: AddCommand = (group, session) => {
       'sluice clients set acme --enable',
     ])
       .option('--tier <name>', 'new tier')
-      .option('--name <text>', 'display name; "" removes it')
-      .option('--notes <text>', 'free text; "" removes it')
+      .option('--name <text>', 'display name; "" for none')
+      .option('--notes <text>', 'free text; "" for none')
       .option('--override <policy=limit>', 'as of clients create; other overrides are kept', gather),
   )
     .option('--no-overrides', 'remove all overrides but those of --override')

@@ -17,7 +17,6 @@ export const addDev: AddCommand = (group, session) => {
     [
       'sluice dev --backend http://localhost:4000',
       'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',
-      'sluice dev --api http --port 3001 --quiet',
       'sluice dev --api websocket --handler ./chat.js --routes send,join',
     ],
   )
@@ -44,12 +43,12 @@ export const addDev: AddCommand = (group, session) => {
     .option('--routes <keys>', 'WebSocket: route keys beside $default, such as "send,join"', routeKeys)
     .option(
       '--route-selection <expression>',
-      'WebSocket: expression for the route key of a message (default: $request.body.action)',
+      'WebSocket: how a message names its route (default: $request.body.action)',
     )
-    .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
+    .option('--instances <number>', 'authorizer instances, 1 to 64', wholeNumber(1, 64), 2)
     .option('--allow-host <name>', 'accept this host name too, for a forwarded port; repeatable', hostNames)
-    .option('--access-log <file>', 'append a line for each request, for sluice simulate --log')
-    .option('--quiet', 'print no line for each decision')
+    .option('--access-log <file>', 'append a line for each request, for simulate --log')
+    .option('--quiet', 'do not print decisions')
     .action(async (options: Options) => {
       const { print, io, runDev } = session
       await io.interrupts.during((stop) =>

@@ -55,9 +55,9 @@ export const addSimulate: AddCommand = (group, session) => {
       "sluice simulate --pattern '20/s for 5m, then 200/s for 30s' --clients 50 --tier free --tiers tiers.yaml",
     ],
   )
-    .option('--log <file...>', 'access logs, zipped or not; - is standard input')
-    .option('--gateway <url>', 'instead of a log: the last requests of the local gateway at this address')
-    .option('--pattern <text>', 'instead of a log: rates and how long each lasts')
+    .option('--log <file...>', 'access logs, zipped or not; "-" for standard input')
+    .option('--gateway <url>', 'instead of --log: the last requests of the local gateway at this address')
+    .option('--pattern <text>', 'instead of --log: rates and how long each lasts')
     .option('--clients <count>', 'how many clients send the pattern', wholeNumber(1), 1)
     .option('--request <route>', 'the request of the pattern', toMethodKey, 'GET /')
     .option(
@@ -81,13 +81,13 @@ export const addSimulate: AddCommand = (group, session) => {
     )
     .option('--reorder <duration>', 'how far lines may be out of order', durationOrNone, 60_000)
     .option('--timezone <offset>', 'time zone of times without one: UTC, or +02:00', toOffset)
-    .option('--instances <count>', 'authorizer instances, for leased and eventual policies', wholeNumber(1), 1)
-    .option('--suggest', 'suggest limits that at most 0.1 % of the clients would have reached')
+    .option('--instances <count>', 'instances, for leased and eventual policies', wholeNumber(1), 1)
+    .option('--suggest', 'suggest limits that at most 0.1 % of clients reach')
     .option('--top <count>', `entries of each list (default: ${TOP}, and ${TOP_JSON} with --json)`, wholeNumber(1))
-    .option('--html <file>', 'also write the report as a page with plots')
+    .option('--html <file>', 'also write a page with plots')
     .option(
       '--fail-if <condition>',
-      'exit with code 3 if newly-denied-clients > 0, denied-share >= 1%, denied > 0, client:acme > 0, or the like',
+      'exit with code 3 if, for example, newly-denied-clients > 0, denied-share >= 1%, denied > 0, client:acme > 0',
       gather,
       [],
     )

@@ -16,7 +16,7 @@ export const addTiersSplit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'split <file>',
-    'Split the limits of a tiers file across Regions: print all parts, or one Region’s file. Needs no table.',
+    'Print how Regions share the limits of a tiers file, or one Region’s file. Needs no table.',
     [
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',

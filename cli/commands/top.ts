@@ -28,19 +28,18 @@ export const addTop: AddCommand = (group, session) => {
     [
       'sluice top',
       'sluice top --once --json',
-      'sluice top --by tier,policy,route --since 15m',
       'sluice top --log-group /aws/lambda/my-limiter --sort recent',
       'sluice top --gateway http://localhost:3001',
     ],
   )
     .option('--once', 'print once and exit')
     .addOption(
-      new Option('--since <duration>', 'period to count, from 10s to 1d')
+      new Option('--since <duration>', 'period to count, 10s to 1d')
         .argParser(durationBetween(10_000, DAY_MS, '10s to 1d'))
         .default(300_000, '5m'),
     )
     .addOption(
-      new Option('--interval <duration>', 'refresh interval, from 1s to 1h')
+      new Option('--interval <duration>', 'refresh interval, 1s to 1h')
         .argParser(durationBetween(1000, 3_600_000, '1s to 1h'))
         .default(2000, '2s'),
     )
