@@ -12,10 +12,12 @@ In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice
 
 **Which tables.** The first of these that applies:
 
-1. \`--table\` and \`--state-table\`, or \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`
-2. those of \`sluice dev\`, with \`--endpoint\` or \`SLUICE_DYNAMODB_ENDPOINT\`
-3. those of the local gateway on port \`PORT\` (3000), without an AWS Region or credentials
-4. those of the limiter in CloudFormation: [of several, name one](deploy.md#which-limiter-the-command-line-means). Where a local gateway runs too, the command does nothing and names both.
+1. \`--table\` and \`--state-table\`
+2. those of the limiter that \`--stack\` or \`--limiter\` names
+3. \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`
+4. those of \`sluice dev\`, with \`--endpoint\` or \`SLUICE_DYNAMODB_ENDPOINT\`
+5. those of the local gateway on port \`PORT\` (3000), without an AWS Region or credentials
+6. those of [the only limiter](deploy.md#which-limiter-the-command-line-means) in CloudFormation. Where a local gateway runs too, the command does nothing and names both.
 
 Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A DynamoDB on your own machine takes made-up credentials.
 
