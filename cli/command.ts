@@ -87,7 +87,7 @@ export function describeCommand(
 
 /** The same for a command that talks to the tables, and that can answer scripts. */
 export function describeTableCommand(...about: Parameters<typeof describeCommand>): Command {
-  return withTableOptions(describeCommand(...about).option('--json', 'print JSON, for scripts'))
+  return withTableOptions(describeCommand(...about).option('--json', 'print JSON'))
 }
 
 export const examplesOf = (command: Command): readonly string[] => EXAMPLES.get(command) ?? []

@@ -3,43 +3,60 @@ import { examplesOf } from './command'
 
 const INTRODUCTION = `# The command line
 
-In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice\` runs it. This page is written by \`npm run docs:cli\` from the commands themselves; each says the same with \`--help\`.
+\`\`\`sh
+sluice tiers list
+sluice tiers apply --help
+\`\`\`
 
-**Where the tables are.** \`--table\` and \`--state-table\` name them, else \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`. With \`--endpoint\` (or
-\`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`sluice dev\`, which prints its engine's address. If none of them is set and there is no AWS Region or no credentials, they are those of the local gateway
-that runs on port \`PORT\`, by default 3000. Else they are found in CloudFormation: the stack that has the
-outputs of a limiter, or the one that \`--stack\` names; where a local gateway runs as well, nothing is done and both are named. Region and credentials are AWS's usual ones: \`AWS_PROFILE\`, \`AWS_REGION\`,
-access keys, roles. A DynamoDB on your own machine takes made-up ones, the same as with \`sluice dev\`.
+In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice\` runs it. \`npm run docs:cli\` writes this page from the commands.
 
-**Answers.** Tables for people, \`--json\` for scripts. Data goes to standard output, all else to standard error. Colours only on a terminal, and not with
-\`NO_COLOR\`. Exit codes: 0 done, 1 the user's mistake, 2 the service's failure, 3 a condition of
-\`simulate --fail-if\` holds, 130 stopped by Ctrl-C with something left to do.
+**Which tables.** The first of these that applies:
 
-**Writing.** A write is refused when the item is no longer what it was when it was looked at. \`tiers apply\` writes up to 100 changes in one transaction, all or
-nothing. More, or on an engine without transactions such as dynalite, are written one after another in an order in which the table is valid after each; when it
-fails half-way, or on Ctrl-C, it finishes the write under way and says what is done, and the same command goes on from there. Authorizers notice within half a
-minute.
+1. \`--table\` and \`--state-table\`
+2. those of the limiter that \`--stack\` or \`--limiter\` names
+3. \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`
+4. those of \`sluice dev\`, with \`--endpoint\` or \`SLUICE_DYNAMODB_ENDPOINT\`
+5. those of the local gateway on port \`PORT\` (3000), without an AWS Region or credentials
+6. those of [the only limiter](deploy.md#which-limiter-the-command-line-means) in CloudFormation. Where a local gateway runs too, the command does nothing and names both.
 
-**Who edited what.** \`tiers export\` notes under \`exported\` what each item was. \`tiers apply\` refuses to overwrite what others have edited, created or deleted since,
-unless \`--force\` is set, and brings \`exported\` up to date with what it wrote. A file without \`exported\` is applied as it is.
+Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A DynamoDB on your own machine takes made-up credentials.
 
-**Reading clients.** The config table is keyed by credentials, not by ids. Finding a client by its id, and listing clients, is a \`Scan\` of the whole table with a
-filter: it costs read units for every item there.
+**Answers.** Data goes to standard output, all else to standard error. \`NO_COLOR\` switches colours off.
+
+| exit code | |
+|---|---|
+| 0 | done |
+| 1 | your mistake, or a check failed |
+| 2 | the service failed |
+| 3 | a condition of \`simulate --fail-if\` holds |
+| 130 | stopped by Ctrl-C with something left to do |
+
+**Writing.** A write is refused if the item changed since it was read. \`tiers apply\` writes up to 100 changes in one transaction. More, or on dynalite, are written one by one, and the table is valid after each: if that stops, run the command again. \`tiers export\` notes under \`exported\` what each item was; \`tiers apply\` of such a file overwrites nothing that others changed since, unless \`--force\` is set.
+
+**Reading clients** by their id, and listing them, is a \`Scan\` of the whole config table.
+
+A \`<subject>\` is a client's id, \`client:…\`, \`user:…\`, \`ip:…\`, \`global\`, \`api:…\`, or a hash of the log.
 `
+
+/** With this many commands, an option is explained once for all of them. */
+const MANY = 3
 
 /** docs/cli.md. */
 export function reference(program: Command): string {
   const leaves = program.commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]))
   const shared = sharedOptions(leaves.filter((leaf) => leaf.name() !== 'help'))
+  const explained = [...shared, ...optionsOfMany(leaves, shared)]
   return [
     INTRODUCTION,
     '## Options of every command that talks to the tables\n',
     optionTable(shared),
+    '## Options of several commands\n',
+    optionTable(explained.slice(shared.length)),
     ...program.commands.flatMap((command) => {
-      if (command.commands.length === 0) return [section(command, '##', shared)]
+      if (command.commands.length === 0) return [section(command, '##', explained)]
       return [
         `## ${command.name()}\n\n${command.description()}\n`,
-        ...command.commands.map((leaf) => section(leaf, '###', shared)),
+        ...command.commands.map((leaf) => section(leaf, '###', explained)),
       ]
     }),
   ].join('\n')
@@ -51,13 +68,32 @@ function sharedOptions(leaves: readonly Command[]): Option[] {
   return most.options.filter(({ long, helpGroupHeading }) => helpGroupHeading !== undefined || long === '--json')
 }
 
-function section(command: Command, heading: string, shared: readonly Option[]): string {
-  const own = command.options.filter(({ long }) => !shared.some((option) => option.long === long))
+/** Those beside the shared ones that say the same in several commands, each once. */
+function optionsOfMany(leaves: readonly Command[], shared: readonly Option[]): Option[] {
+  const all = leaves.flatMap(({ options }) => options).filter((option) => !isIn(shared, option))
+  return all.filter(
+    (option, at) =>
+      all.findIndex((other) => isSame(option, other)) === at &&
+      all.filter((other) => isSame(option, other)).length >= MANY,
+  )
+}
+
+const isSame = (a: Option, b: Option): boolean => a.flags === b.flags && a.description === b.description
+
+const isIn = (options: readonly Option[], option: Option): boolean => options.some((other) => isSame(option, other))
+
+function section(command: Command, heading: string, explained: readonly Option[]): string {
+  const own = command.options.filter((option) => !isIn(explained, option))
+  const above = command.options.filter(
+    (option) => isIn(explained, option) && option.helpGroupHeading === undefined && option.long !== '--json',
+  )
+  const also = above.map(({ flags }) => `\`${flags.replace(/^-., /, '')}\``).join(', ')
   return [
     `${heading} ${nameOf(command)}\n`,
     `${escaped(command.description())}\n`,
     `\`\`\`sh\n${examplesOf(command).join('\n')}\n\`\`\`\n`,
     ...(own.length > 0 ? [optionTable(own)] : []),
+    ...(also === '' ? [] : [`${own.length > 0 ? 'Also:' : 'Options:'} ${also}\n`]),
   ].join('\n')
 }
 

@@ -17,15 +17,12 @@ export interface AboutSubject extends OutputOptions {
   readonly api?: string
 }
 
-export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…, or a hash of the log'
-
-export const withTier = (command: Command): Command =>
+/** Adds the subject that a command is about, and the options that say which limits it has. */
+export const withSubject = (command: Command): Command =>
   command
-    .option('--tier <name>', 'the tier of a subject that has no client record')
-    .option(
-      '--api <api>',
-      'for requests to this API or stage, such as shop or shop/prod (default: settings for all APIs)',
-    )
+    .argument('<subject>', 'a client’s id, or client:…, user:…, ip:…, global, api:…, or a hash of the log')
+    .option('--tier <name>', 'tier of a subject without a client record')
+    .option('--api <api>', 'for requests to this API or stage: shop, shop/prod (default: settings for all APIs)')
 
 /** Who is meant, the limiter that knows how they stand, and the store that it asks. */
 export interface OpenSubject {

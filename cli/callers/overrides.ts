@@ -33,7 +33,7 @@ export const withUntil = (command: Command): Command =>
   command
     .option(
       '--until <when>',
-      'when these overrides end: a time, a duration, or the end of a date or weekday (of next week, if that is today)',
+      'when these overrides end: a time, a duration, or the end of a date or weekday (if that is today, of the next)',
     )
     .option('--timezone <name>', 'time zone of the days in --until (default: UTC)')
 

@@ -18,7 +18,7 @@ const STANDARD_INPUT = '-'
 export const withUsageKey = (command: Command): Command =>
   command.option(
     '--usage-identifier-key <from>',
-    `the API Gateway key to which usage plans count it: "${SHOWN}" for the one that requests show, "${STANDARD_INPUT}" to read its value from standard input, "${NONE}" for none`,
+    `API Gateway key to which usage plans count it: "${SHOWN}" by requests, "${STANDARD_INPUT}" read from standard input, or "${NONE}"`,
   )
 
 /**

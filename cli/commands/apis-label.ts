@@ -6,12 +6,9 @@ import { labelWrites, readLabels } from '../tables/api-labels'
 import type { ConfigTable } from '../tables/config-table'
 
 export const addApisLabel: AddCommand = (group, session) => {
-  describeTableCommand(
-    group,
-    'label <id> <label>',
-    'Give an API a label for "apis", metrics and the log. Labels are unique.',
-    ['sluice apis label a1b2c3d4e5 shop'],
-  ).action(async (id: string, label: string, options: OutputOptions) => {
+  describeTableCommand(group, 'label <id> <label>', 'Give an API a unique label for "apis", metrics and the log.', [
+    'sluice apis label a1b2c3d4e5 shop',
+  ]).action(async (id: string, label: string, options: OutputOptions) => {
     const table = await session.connect(options).configTable()
     await session.io.interrupts.during(() => give(table, id, label))
     tell(session, options, `API ${id} now has the label ${label}`, { id, label })

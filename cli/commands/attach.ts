@@ -22,34 +22,25 @@ export const addAttach: AddCommand = (group, session) => {
     'Put Sluice in front of an existing API. Each step is recorded, so that detach can restore the API.',
     [
       'sluice attach a1b2c3d4e5 --stage prod --dry-run',
-      "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
-      'sluice attach a1b2c3d4e5 --stage prod --replace',
       "sluice attach a1b2c3d4e5 --replace --open 'GET /pets'",
       'sluice attach a1b2c3d4e5 --stage prod --as shop',
       'sluice attach --tag team=shop --stage prod --dry-run',
     ],
   )
     .option('--all', 'all APIs of the Region, by one plan and one question')
-    .option('--tag <key=value>', 'attach to all APIs with this tag; repeatable: APIs with all of the tags', gather)
+    .option('--tag <key=value>', 'all APIs with this tag; repeatable: with all of the tags', gather)
     .option('--except <api-id>', 'with --all or --tag: leave this API out; repeatable', gather)
     .option('--stage <name>', 'the stage to deploy (default: the only stage)')
     .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
-    .option(
-      '--replace',
-      'also switch methods that have another authorizer, if Sluice verifies the same; detach restores it',
-    )
-    .option(
-      '--open <method>',
-      'allow this method to lose authentication that Sluice does not verify; repeatable',
-      gather,
-    )
+    .option('--replace', 'also switch methods that have another authorizer, if Sluice verifies the same')
+    .option('--open <method>', 'let this method lose authentication that Sluice does not verify; repeatable', gather)
     .option(
       '--headers [codes]',
       `HTTP APIs: add rate-limit headers to responses with these status codes (${USUAL_STATUS_CODES.join(',')})`,
     )
-    .option('--as <label>', 'label of the API for "apis", metrics and the log; labels are unique')
+    .option('--as <label>', 'unique label of the API for "apis", metrics and the log')
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
-    .option('--dry-run', 'show the steps without doing them')
+    .option('--dry-run', 'show what would be done without doing it')
     .option('-y, --yes', 'do not ask for confirmation')
     .action((apiId: string | undefined, options: Options) => {
       const isMany = options.all === true || options.tag !== undefined

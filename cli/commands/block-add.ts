@@ -25,7 +25,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'add <who>',
-    'Block an address, a network or a client, also by a hash of the log. A repeated call changes only the options that it gives, and says what it kept.',
+    'Block an address, a network or a client, also by a hash of the log. If it is blocked already, only the given options change.',
     [
       'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
       'sluice block add client:acme',
@@ -33,9 +33,9 @@ export const addBlockAdd: AddCommand = (group, session) => {
     ],
   )
     .option('--allow', 'allow it without counting instead')
-    .option('--note <text>', 'reason; "" removes it')
-    .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z; "never" removes it')
-    .option('--force', 'accept a client without a record: the entry takes effect once it has one')
+    .option('--note <text>', 'reason; "" for none')
+    .option('--expires <when>', 'when it ends: 24h, 2027-01-31T00:00:00Z, never')
+    .option('--force', 'accept a client without a record, for when it has one')
     .action(async (text: string, options: Options) => {
       const end = endOf(options.expires, session)
       const table = await session.connect(options).configTable()

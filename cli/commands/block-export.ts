@@ -22,20 +22,18 @@ export const addBlockExport: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'export',
-    'Print the blocked addresses as JSON for an IP set of AWS WAF, which rejects them before the authorizer is called. With --from-log, also the ' +
-      'addresses that the log shows as denied most often. Allowed addresses are left out.',
+    'Print the blocked addresses as JSON for an IP set of AWS WAF, and with --from-log those that the log shows as denied ' +
+      'most often. Allowed addresses are left out.',
     [
       'sluice block export --waf > ip-set.json',
       'aws logs tail /aws/lambda/authorizer --since 1h | sluice block export --waf --from-log - --top 100',
     ],
   )
-    .option('--waf', 'format for --cli-input-json of `aws wafv2 create-ip-set` and `update-ip-set`; the only one')
-    .addOption(
-      new Option('--ip-version <version>', 'IP version: an IP set holds one only').choices(['4', '6']).default('4'),
-    )
+    .option('--waf', 'the only format: for --cli-input-json of `aws wafv2`')
+    .addOption(new Option('--ip-version <version>', 'IP version of the set').choices(['4', '6']).default('4'))
     .option(
       '--from-log <file>',
-      'file with the authorizer’s log lines, "-" for standard input; they have addresses only with logCallers "clear"',
+      'the authorizer’s log, "-" for standard input; it has addresses only with logCallers "clear"',
     )
     .option('--top <count>', 'at most this many addresses of the log', wholeNumber(1), 100)
     .action(async (options: Options) => {

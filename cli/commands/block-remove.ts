@@ -16,7 +16,7 @@ export const addBlockRemove: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'remove <who>',
-    'Unblock an address, a network or a client, spelled as it was added or as block list shows it, or by a hash of the log.',
+    'Unblock an address, a network or a client, as block list shows it, or by a hash of the log.',
     ['sluice block remove 203.0.113.0/24'],
   )
     .option('--allow', 'remove it from the allow list instead')

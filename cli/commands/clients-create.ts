@@ -23,7 +23,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
     describeTableCommand(
       group,
       'create <id>',
-      'Create a client and print its API key. The key is shown only once: only its hash is stored.',
+      'Create a client and print its API key, once: only its hash is stored.',
       [
         'sluice clients create acme --tier pro --name "Acme Corp."',
         'sluice clients create acme --another-key',
@@ -35,23 +35,17 @@ export const addClientsCreate: AddCommand = (group, session) => {
       .option('--notes <text>', 'free text')
       .option(
         '--override <policy=limit>',
-        'override a limit of the tier: per-minute=600, with a burst per-second=10:20, or a multiple per-minute=2x; repeatable',
+        'replace a limit of the tier: per-minute=600, with a burst per-second=10:20, multiplied per-minute=2x; repeatable',
         gather,
       ),
   )
-    .option('--expires <when>', 'a duration such as 30d, or a time such as 2027-01-31T00:00:00Z')
+    .option('--expires <when>', 'when its key expires: 30d, 2027-01-31T00:00:00Z')
     .option('--another-key', 'add a key to an existing client, with the same tier and limits')
-    .option('--api-gateway-key <id>', 'identify it by the id of an API Gateway key instead of a generated key')
-    .option('--user <sub>', 'identify it by the subject of its tokens instead of a generated key')
-    .option(
-      '--certificate <fingerprint>',
-      'identify it by the SHA-256 fingerprint of its client certificate instead of a generated key',
-    )
-    .option('--caller <id>', 'identify it by a token’s clientClaim or a trusted value instead of a generated key')
-    .option(
-      '--namespace <name>',
-      'with --user or --caller: namespace of the issuer, unless it is the first in settings.identity',
-    )
+    .option('--api-gateway-key <id>', 'identify it by the id of an API Gateway key, without a generated key')
+    .option('--user <sub>', 'identify it by the subject of its tokens')
+    .option('--certificate <fingerprint>', 'identify it by the SHA-256 fingerprint of its certificate')
+    .option('--caller <id>', 'identify it by a token’s clientClaim or a trusted value')
+    .option('--namespace <name>', 'of --user or --caller: the issuer’s namespace, unless it is the first issuer')
     .action(async (id: string, options: Options) => {
       if (id === '' || id.length > 256)
         throw new UserError(`the id must be a string of 1 to 256 characters, got ${printed(id)}`)

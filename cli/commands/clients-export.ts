@@ -19,14 +19,14 @@ export const addClientsExport: AddCommand = (group, session) => {
   const command = describeCommand(
     group,
     'export',
-    'Print all clients as CSV, one line per credential, for clients import. API keys are hashes, as in the table. This reads the full config table.',
+    'Print all clients as CSV for clients import, one line per credential. API keys are hashes. Reads the full config table.',
     ['sluice clients export > clients.csv', 'sluice clients export --tier pro'],
   )
   withTableOptions(command)
     .option('--tier <name>', 'only clients of this tier')
     .option(
       '--usage-keys',
-      'also print usage identifier keys, which are secrets; without it, an import leaves them as they are',
+      'also print usage identifier keys, which are secrets; otherwise an import leaves them alone',
     )
     .action(async (options: Options) => {
       const { print } = session

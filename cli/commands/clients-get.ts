@@ -7,12 +7,9 @@ import { printed } from '../facade/values'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 export const addClientsGet: AddCommand = (group, session) => {
-  describeTableCommand(
-    group,
-    'get <id>',
-    'Show a client and its credentials. API keys are stored as hashes: the beginning of the hash is shown.',
-    ['sluice clients get acme'],
-  ).action(async (id: string, options: OutputOptions) => {
+  describeTableCommand(group, 'get <id>', 'Show a client and its credentials, of API keys the beginning of the hash.', [
+    'sluice clients get acme',
+  ]).action(async (id: string, options: OutputOptions) => {
     const { print, io } = session
     const table = await session.connect(options).configTable()
     const records = await recordsOf(table, id)

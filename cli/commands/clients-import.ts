@@ -20,10 +20,10 @@ export const addClientsImport: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'import <file>',
-    'Add and change clients from a CSV file ("-" is standard input), after showing the changes and asking. Keys are stored as hashes. Clients that are not in the file are kept. A second run changes nothing.',
+    'Add and change clients from a CSV file ("-" is standard input), after showing the changes and asking. Keys are stored as hashes; other clients are kept.',
     ['sluice clients import clients.csv --dry-run', 'sluice clients import clients.csv --yes'],
   )
-    .option('--dry-run', 'show what would change without writing')
+    .option('--dry-run', 'show what would be done without doing it')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (file: string, options: Options) => {
       const { print, io } = session

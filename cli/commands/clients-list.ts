@@ -23,21 +23,18 @@ export const addClientsList: AddCommand = (group, session) => {
   const command: Command = describeTableCommand(
     group,
     'list',
-    'List all clients, one line per credential. This reads the full config table; with --usage, the state table too.',
+    'List all clients, one line per credential. Reads the full config table; with --usage, the state table too.',
     ['sluice clients list', 'sluice clients list --tier pro --json', 'sluice clients list --usage --limit 10'],
   )
   command
     .option('--tier <name>', 'only clients of this tier')
-    .option(
-      '--usage',
-      'one line per client with its usage of the policy that is nearest to its limit, the nearest first',
-    )
+    .option('--usage', 'one line per client: the policy that is nearest to its limit; nearest client first')
     .option(
       '--limit <count>',
       `with --usage: at most this many clients (default: ${MAX_SHOWN})`,
       wholeNumber(1, 100_000),
     )
-    .option('--api <api>', 'with --usage: for requests to this API or stage, such as shop or shop/prod')
+    .option('--api <api>', 'with --usage: for requests to this API or stage: shop, shop/prod')
     .action((options: Options) => {
       const wrong = (['limit', 'api'] as const).find((name) => options[name] !== undefined)
       if (wrong !== undefined && !options.usage) throw new UserError(`--${wrong} goes with --usage`)

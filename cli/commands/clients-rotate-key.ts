@@ -14,15 +14,12 @@ interface Options extends OutputOptions {
 }
 
 export const addClientsRotateKey: AddCommand = (group, session) => {
-  describeTableCommand(group, 'rotate-key <id>', 'Replace a client’s API key. The new key is shown only once.', [
+  describeTableCommand(group, 'rotate-key <id>', 'Replace a client’s API key. The new one is shown once.', [
     'sluice clients rotate-key acme',
     'sluice clients rotate-key acme --grace 24h',
   ])
-    .option('--grace <duration>', 'how long the old key still works (default: not at all)', durationMs)
-    .option(
-      '--key <hash>',
-      'the key to replace, if there are several: the beginning of its hash, as clients get shows it',
-    )
+    .option('--grace <duration>', 'how long the old key still works (default: 0)', durationMs)
+    .option('--key <hash>', 'which of several keys: the beginning of its hash, from clients get')
     .action(async (id: string, options: Options) => {
       const { io, print } = session
       const table = await session.connect(options).configTable()

@@ -22,27 +22,18 @@ const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enabl
 
 export const addClientsSet: AddCommand = (group, session) => {
   const command = withUntil(
-    describeTableCommand(
-      group,
-      'set <id>',
-      'Change a client, for all its credentials. Authorizers apply it within 30 seconds.',
-      [
-        'sluice clients set acme --tier enterprise',
-        'sluice clients set acme --override per-minute=2x --until friday',
-        'sluice clients set acme --enable',
-      ],
-    )
+    describeTableCommand(group, 'set <id>', 'Change a client, for all its credentials, within 30 seconds.', [
+      'sluice clients set acme --tier enterprise',
+      'sluice clients set acme --override per-minute=2x --until friday',
+      'sluice clients set acme --enable',
+    ])
       .option('--tier <name>', 'new tier')
-      .option('--name <text>', 'display name; "" removes it')
-      .option('--notes <text>', 'free text; "" removes it')
-      .option(
-        '--override <policy=limit>',
-        'override a limit of the tier, in addition to existing overrides; repeatable',
-        gather,
-      ),
+      .option('--name <text>', 'display name; "" for none')
+      .option('--notes <text>', 'free text; "" for none')
+      .option('--override <policy=limit>', 'as of clients create; other overrides are kept', gather),
   )
-    .option('--no-overrides', 'remove all overrides except those set by --override')
-    .option('--expires <when>', 'when its credentials expire, a duration or a time; "never" removes it')
+    .option('--no-overrides', 'remove all overrides but those of --override')
+    .option('--expires <when>', 'when its credentials expire: 30d, 2027-01-31T00:00:00Z, never')
     .option('--enable', 'allow it again after clients disable')
   withUsageKey(command).action(async (id: string, options: Options) => {
     if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {

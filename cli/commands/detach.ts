@@ -27,7 +27,7 @@ export const addDetach: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'detach <api-id>',
-    'Remove Sluice from an API: detach restores what attach changed, and keeps what others changed since.',
+    'Remove Sluice from an API: restore what attach changed, and keep what others changed since.',
     [
       'sluice detach a1b2c3d4e5 --dry-run',
       'sluice detach a1b2c3d4e5 --yes',
@@ -36,14 +36,14 @@ export const addDetach: AddCommand = (group, session) => {
   )
     .option(
       '--open <method>',
-      'allow this method to lose authentication: through another user’s undeployed edit, or with --function-gone because its former authorization is unknown; repeatable',
+      'let this method lose authentication: by another user’s undeployed edit, or, with --function-gone, because its former authorization is unknown; repeatable',
       gather,
     )
     .option(
       '--function-gone',
-      'Sluice’s function was deleted: restore the API from the record in the config table, or without one from what the API itself shows',
+      'Sluice’s function was deleted: restore the API from the record in the config table, else from what the API shows',
     )
-    .option('--dry-run', 'show the steps without doing them')
+    .option('--dry-run', 'show what would be done without doing it')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (apiId: string, options: Options) => {
       if (options.functionGone && !(await isRecorded(session, options, apiId)))

@@ -13,16 +13,15 @@ export const addDev: AddCommand = (group, session) => {
   describeCommand(
     group,
     'dev',
-    'Run a local API Gateway with Sluice in front of your server, with your tiers and an in-memory DynamoDB. Changes of the tiers file apply when it is saved.',
+    'Run a local API Gateway with Sluice in front of your server, with your tiers and an in-memory DynamoDB.',
     [
       'sluice dev --backend http://localhost:4000',
       'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',
-      'sluice dev --api http --port 3001 --quiet',
       'sluice dev --api websocket --handler ./chat.js --routes send,join',
     ],
   )
-    .option('--tiers <file>', 'the tiers file, which is watched', 'tiers.yaml')
-    .option('--backend <url>', 'your server, which gets the allowed requests (default: a sample that answers itself)')
+    .option('--tiers <file>', 'the tiers file; changes apply when it is saved', 'tiers.yaml')
+    .option('--backend <url>', 'your server (default: a sample)')
     .option('--openapi <file>', 'the API’s methods and paths (default: one route for all paths)')
     .option('--port <number>', 'port to listen on, 0 for any free one (default: PORT, else 3000)', port)
     .option('--dynamodb-port <number>', 'port of the DynamoDB engine (default: --port plus 10000)', port)
@@ -33,27 +32,23 @@ export const addDev: AddCommand = (group, session) => {
       ]),
     )
     .addOption(
-      new Option('--api <kind>', 'kind of API: on an HTTP API every denial is a plain 403, as on AWS')
+      new Option('--api <kind>', 'kind of API; on an HTTP API every denial is a plain 403')
         .choices(['rest', 'http', 'websocket'])
         .default('rest'),
     )
     .option(
       '--handler <file>',
-      'WebSocket: the module whose export "handler" gets the events of all routes (default: a sample that repeats messages)',
+      'WebSocket: module whose export "handler" gets all events (default: a sample that repeats messages)',
     )
     .option('--routes <keys>', 'WebSocket: route keys beside $default, such as "send,join"', routeKeys)
     .option(
       '--route-selection <expression>',
-      'WebSocket: expression for the route key of a message (default: $request.body.action)',
+      'WebSocket: how a message names its route (default: $request.body.action)',
     )
-    .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
-    .option(
-      '--allow-host <name>',
-      'accept requests for this host name too, for a forwarded port; repeatable',
-      hostNames,
-    )
-    .option('--access-log <file>', 'append a line for each request, for sluice simulate --log')
-    .option('--quiet', 'print no line for each decision')
+    .option('--instances <number>', 'authorizer instances, 1 to 64', wholeNumber(1, 64), 2)
+    .option('--allow-host <name>', 'accept this host name too, for a forwarded port; repeatable', hostNames)
+    .option('--access-log <file>', 'append a line for each request, for simulate --log')
+    .option('--quiet', 'do not print decisions')
     .action(async (options: Options) => {
       const { print, io, runDev } = session
       await io.interrupts.during((stop) =>

@@ -33,8 +33,8 @@ export const addDoctor: AddCommand = (group, session) => {
     'Check tables, time to live, function, configuration, clients and clock. The exit code is 1 if a check fails.',
     ['sluice doctor', 'sluice doctor --example-event > event.json', 'sluice doctor --event event.json'],
   )
-    .option('--event <file>', 'explain how an authorizer event (a JSON file) would be decided, without charging it')
-    .option('--example-event', 'print an event to start from, for --event; needs no table')
+    .option('--event <file>', 'explain how an authorizer event (a JSON file) would be decided; charges nothing')
+    .option('--example-event', 'print an event to start from; needs no table')
     .action(async (options: Options) => {
       if (options.exampleEvent) return session.print.json(EXAMPLE_EVENT)
       const event = options.event === undefined ? undefined : readEvent(options.event)

@@ -32,16 +32,13 @@ export const addForget: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'forget <subject...>',
-    'Erase what is stored about a caller, after confirmation: counters, recorded overage, client records with their keys, entries of the block list. Give all names of the caller ' +
-      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…, or a hash of the log), because some counters combine several of them. ' +
-      'The exit code is 2 if something could not be erased.',
+    'Erase a caller’s counters, recorded overage, client records, keys and blocks, after confirmation. Give all names of the ' +
+      'caller together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…, ' +
+      'or a hash of the log): some counters combine several. The exit code is 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
   )
-    .option(
-      '--raw',
-      'use the subjects as given, such as those of a program that uses sluice/limiter; erases counters only',
-    )
-    .option('--dry-run', 'show what would be erased without erasing it')
+    .option('--raw', 'subjects as a program gives them to sluice/limiter; erases counters only')
+    .option('--dry-run', 'show what would be done without doing it')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (texts: readonly string[], options: Options) => forget(texts, options, session))
 }

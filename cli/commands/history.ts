@@ -23,8 +23,8 @@ export const addHistory: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'history',
-    'Show who changed what in the config table: the changes of this command line and of deployments, from the audit ' +
-      'trail, and edits made by other means, which the items show. The latest is first.',
+    'Show who changed what in the config table, the latest first: from the audit trail of this command line and of ' +
+      'deployments; edits by other means as the items show them.',
     ['sluice history', 'sluice history --item tier#free --since 90d', 'sluice history --item client#acme --json'],
   )
     .option(
@@ -32,7 +32,7 @@ export const addHistory: AddCommand = (group, session) => {
       'only this item: tier#free, route#GET /a, settings, block#ip#…, client#ID, hmac-key, signing-key',
     )
     .addOption(
-      new Option('--since <duration>', 'how far back, such as 12h or 90d; a record is kept 400 days')
+      new Option('--since <duration>', 'how far back: 12h, 90d; records are kept 400 days')
         .argParser(durationMs)
         .default(30 * DAY_MS, '30d'),
     )

@@ -20,13 +20,13 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'carry',
-    'Copy all counters to the keys of the first secret. It waits until shortly before the secret becomes active. Charges between the copy and that ' +
-      'moment are not copied. Existing counters are kept, so it can be run again.',
+    'Copy all counters to the keys of the first secret, shortly before it becomes active. Charges between the copy and that ' +
+      'moment are not copied. It can be run again.',
     ['sluice hmac-key carry', 'sluice hmac-key carry --lead 10m'],
   )
     .option(
       '--lead <duration>',
-      'how long before activation to begin: about a second per thousand callers',
+      'how long before that to begin: about a second per thousand callers',
       durationMs,
       30_000,
     )

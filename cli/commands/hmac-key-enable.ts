@@ -16,13 +16,10 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'enable',
-    'Store subjects under HMAC-SHA256 with a secret from a given time on, in a deployment that has none. Then copy the counters with hmac-key carry.',
+    'Give a deployment without a secret its first. Then copy the counters with hmac-key carry.',
     ['sluice hmac-key enable', 'sluice hmac-key enable --at 2027-02-01T00:00:00Z --yes'],
   )
-    .option(
-      '--at <when>',
-      'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
-    )
+    .option('--at <when>', 'when it becomes active: a time or a duration, at least 10m from now (default: 15m)')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       const { io } = session

@@ -32,7 +32,7 @@ export const addImportUsagePlans: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'usage-plans',
-    'Create tiers from API Gateway’s usage plans and clients from their API keys, after showing them and asking. Keys are stored as hashes. Existing items are kept, so a second run changes nothing; what is not imported is listed.',
+    'Create tiers from API Gateway’s usage plans and clients from their API keys, after showing them and asking. Existing items are kept; what is not imported is listed.',
     [
       'sluice import usage-plans --dry-run',
       'sluice import usage-plans --by id --yes',
@@ -43,16 +43,13 @@ export const addImportUsagePlans: AddCommand = (group, session) => {
     .addOption(
       new Option(
         '--by <what>',
-        'how clients are identified: by the value of their key in x-api-key, or by its id, which needs "API key required" on the methods',
+        'identify clients by the value of their key in x-api-key, or by its id, which needs "API key required" on the methods',
       )
         .choices(['value', 'id'])
         .default('value'),
     )
-    .option(
-      '--metering',
-      'let usage plans continue to count: the authorizer returns the request’s API key, for APIs whose API key source is AUTHORIZER',
-    )
-    .option('--dry-run', 'show what would be written without writing')
+    .option('--metering', 'let usage plans continue to count, by the authorizer; needs the API key source AUTHORIZER')
+    .option('--dry-run', 'show what would be done without doing it')
     .option('-y, --yes', 'do not ask for confirmation')
     .action((options: Options) => importPlans(session, options))
 }

@@ -20,7 +20,7 @@ export const addInit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'init',
-    'Write a tiers file to start from, with comments, and print the lines that put it to work. Asks three questions, unless options answer them.',
+    'Write a commented tiers file to start from, and print the next steps. Asks what options leave open.',
     ['sluice init', 'sluice init --for cdk --callers api-key --limit 60'],
   )
     .addOption(
@@ -30,7 +30,7 @@ export const addInit: AddCommand = (group, session) => {
     )
     .addOption(new Option('--callers <how>', 'how callers are identified').choices(CALLERS))
     .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MAX_UNITS))
-    .option('--file <file>', 'the tiers file to write; the library needs none', 'tiers.yaml')
+    .option('--file <file>', 'the tiers file to write', 'tiers.yaml')
     .option('--force', 'overwrite the file')
     .action(async (options: Options) => {
       const { file, force = false } = options

@@ -24,7 +24,7 @@ const WORDS = {
   },
   'signing-key': {
     description:
-      'Sign new API keys with a new signing key from a given time on. API keys that are in use stay valid: replace those of a leaked one with clients rotate-key, and then remove it.',
+      'Sign new API keys with a new signing key from a given time on. API keys in use stay valid: replace those of a leaked one with clients rotate-key, then remove it.',
     missing: 'this deployment has no signing key yet: sluice clients create makes it',
     consequence: 'new API keys are signed with a new signing key. Write it?',
     full: `there are ${MAX_RING_KEYS} signing keys, the maximum: remove one with sluice signing-key remove`,
@@ -36,10 +36,7 @@ export const addKeyRingRotate =
   (group, session) => {
     const { description, missing, consequence, full } = WORDS[kind.name]
     describeTableCommand(group, 'rotate', description, [`sluice ${kind.name} rotate --at 2027-02-01T00:00:00Z`])
-      .option(
-        '--at <when>',
-        'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
-      )
+      .option('--at <when>', 'when it becomes active: a time or a duration, at least 10m from now (default: 15m)')
       .option('-y, --yes', 'do not ask for confirmation')
       .action(async (options: Options) => {
         const { io } = session

@@ -19,7 +19,7 @@ interface Shown {
 
 const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
   'hmac-key': {
-    description: 'Show how many secrets the deployment has and from when each is active, but not the secrets.',
+    description: 'Show how many secrets the deployment has and from when each is active.',
     headings: ['counters copied from'],
     advice: 'create a secret with sluice hmac-key enable',
     withoutActive:

@@ -6,7 +6,7 @@ export const addObserve: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'observe <on-or-off>',
-    'Make all limits observe only: requests over a limit are counted and logged, and allowed. Blocks and credentials still apply.',
+    'Make all limits observe only: requests over a limit are counted, logged and allowed. Blocks and credentials still apply.',
     ['sluice observe on --note "trying the new limits"', 'sluice observe off'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')

@@ -5,7 +5,7 @@ export const addOff: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'off',
-    'Turn all limits off now: requests are allowed without counting, whatever tiers and settings say. Blocks and credentials still apply. tiers apply does not change this.',
+    'Turn all limits off now: requests pass uncounted, whatever tiers and settings say. Blocks and credentials still apply.',
     ['sluice off', 'sluice off --note "incident 4711"'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')

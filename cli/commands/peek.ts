@@ -1,7 +1,7 @@
 import { costsByName, wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { type AboutSubject, nameOf, openSubject, withSubject } from '../callers/limits'
 import { checkCosts, type EachCost, eachCost, unitsText } from '../callers/named-costs'
 import { costing, decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
@@ -18,11 +18,11 @@ interface Options extends AboutSubject {
 
 export const addPeek: AddCommand = (group, session) => {
   const { print } = session
-  withTier(
+  withSubject(
     describeTableCommand(
       group,
-      'peek <subject>',
-      `Show how a request would be decided now and what would be left after it, without charging it: ${SUBJECT}.`,
+      'peek',
+      'Show how a request would be decided now and what would be left after it. Nothing is charged.',
       [
         'sluice peek acme',
         'sluice peek acme --route "GET /search" --cost 5',
@@ -30,16 +30,9 @@ export const addPeek: AddCommand = (group, session) => {
       ],
     ),
   )
-    .option(
-      '--route <request>',
-      'method, path and query of the request (default: a request without a configured route)',
-    )
+    .option('--route <request>', 'method, path and query (default: no configured route)')
     .option('--cost <units>', 'cost of the request (default: the route’s cost, else 1)', wholeNumber(0))
-    .option(
-      '--costs <name=units>',
-      'its costs of policies that have a cost; repeatable (default: the route’s costs, else 1)',
-      costsByName,
-    )
+    .option('--costs <name=units>', 'its costs by name; repeatable (default: the route’s costs, else 1)', costsByName)
     .action(async (text: string, options: Options) => {
       const { subject: found, parts } = await openSubject(session, text, options)
       if (found.hash !== undefined)

@@ -3,7 +3,7 @@ import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import { hint } from '../callers/hints'
-import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, withSubject } from '../callers/limits'
 import { checkCosts } from '../callers/named-costs'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
@@ -22,29 +22,26 @@ interface Options extends AboutSubject {
 }
 
 export const addRefund: AddCommand = (group, session) => {
-  withTier(
+  withSubject(
     describeTableCommand(
       group,
-      'refund <subject>',
-      `Return units to a caller’s limits, if the windows in which they were charged are still open: ${SUBJECT}.`,
+      'refund',
+      'Return units to a caller’s limits, if the windows in which they were charged are still open.',
       [
         'sluice refund acme 10',
         'sluice refund acme 1 --policy per-day',
         'sluice refund acme 0 --costs tokens=380',
         'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
       ],
-    ).argument('<units>', 'number of units; 0 with --costs alone', wholeNumber(0)),
+    ),
   )
-    .option('--route <request>', 'method and path of the requests (default: requests without a configured route)')
-    .option(
-      '--charged-at <moment>',
-      'when the units were charged, in ISO 8601; later charges stay (default: now)',
-      instant,
-    )
+    .argument('<units>', 'number of units; 0 with --costs alone', wholeNumber(0))
+    .option('--route <request>', 'method and path (default: no configured route)')
+    .option('--charged-at <moment>', 'when they were charged, in ISO 8601; later charges stay (default: now)', instant)
     .option('--delay-ms <ms>', 'how long the request was delayed, for policies with action "delay"', wholeNumber(0))
     .option(
       '--costs <name=units>',
-      'units of policies that have a cost; repeatable (default: 1 each, or none with 0 units)',
+      'units by the name of a cost; repeatable (default: 1 each, or none with 0 units)',
       costsByName,
     )
     .option('--policy <name>', 'only this policy; repeatable (default: all)', gather)

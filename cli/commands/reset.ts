@@ -1,14 +1,14 @@
 import { tell } from '../callers/client-changes'
 import { countedOf } from '../callers/counted'
-import { type AboutSubject, calledOf, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { type AboutSubject, calledOf, nameOf, openSubject, withSubject } from '../callers/limits'
 import { type AddCommand, describeTableCommand } from '../command'
 
 export const addReset: AddCommand = (group, session) => {
-  withTier(
+  withSubject(
     describeTableCommand(
       group,
-      'reset <subject>',
-      `Reset all limits of a caller: ${SUBJECT}. An authorizer with a cached denial applies it within five seconds.`,
+      'reset',
+      'Reset all limits of a caller. An authorizer with a cached denial applies it within five seconds.',
       ['sluice reset acme'],
     ),
   ).action(async (text: string, options: AboutSubject) => {

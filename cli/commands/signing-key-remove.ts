@@ -19,7 +19,7 @@ export const addSigningKeyRemove: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'remove <id>',
-    'Remove a former signing key. It is refused while API keys that it signed are in use, and names their clients: replace the keys with clients rotate-key first.',
+    'Remove a former signing key. Refused while API keys that it signed are in use; it names their clients, for clients rotate-key.',
     ['sluice signing-key remove 3f9a1c2b4d --yes'],
   )
     .option('-y, --yes', 'do not ask for confirmation')

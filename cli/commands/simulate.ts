@@ -55,17 +55,14 @@ export const addSimulate: AddCommand = (group, session) => {
       "sluice simulate --pattern '20/s for 5m, then 200/s for 30s' --clients 50 --tier free --tiers tiers.yaml",
     ],
   )
-    .option('--log <file...>', 'access logs, zipped or not; - is standard input')
-    .option(
-      '--gateway <url>',
-      'instead of a log: the last requests of the local gateway at this address, such as sluice dev prints',
-    )
-    .option('--pattern <text>', 'instead of a log: rates and how long each lasts')
+    .option('--log <file...>', 'access logs, zipped or not; "-" for standard input')
+    .option('--gateway <url>', 'instead of --log: the last requests of the local gateway at this address')
+    .option('--pattern <text>', 'instead of --log: rates and how long each lasts')
     .option('--clients <count>', 'how many clients send the pattern', wholeNumber(1), 1)
     .option('--request <route>', 'the request of the pattern', toMethodKey, 'GET /')
     .option(
       '--tiers <file>',
-      `the tiers file to decide with, or the configuration in force: ${CURRENT}, the default with --set`,
+      `the tiers file to decide with, or ${CURRENT}: the configuration in force (default with --set)`,
     )
     .option(
       '--set <policy=limit>',
@@ -75,7 +72,7 @@ export const addSimulate: AddCommand = (group, session) => {
     )
     .option(
       '--against <file>',
-      `compare with another tiers file, or with the configuration in force: ${CURRENT} (default with --set: without the change)`,
+      `compare with another tiers file or ${CURRENT} (default with --set: without the change)`,
     )
     .option('--tier <name>', 'tier of callers without a tier in the log')
     .option('--map <fields>', 'names in the log by field, such as time=ts,key=apiKeyId', gather, [])
@@ -84,17 +81,17 @@ export const addSimulate: AddCommand = (group, session) => {
     )
     .option('--reorder <duration>', 'how far lines may be out of order', durationOrNone, 60_000)
     .option('--timezone <offset>', 'time zone of times without one: UTC, or +02:00', toOffset)
-    .option('--instances <count>', 'authorizer instances, for leased and eventual policies', wholeNumber(1), 1)
-    .option('--suggest', 'suggest limits that at most 0.1 % of the clients would have reached')
+    .option('--instances <count>', 'instances, for leased and eventual policies', wholeNumber(1), 1)
+    .option('--suggest', 'suggest limits that at most 0.1 % of clients reach')
     .option('--top <count>', `entries of each list (default: ${TOP}, and ${TOP_JSON} with --json)`, wholeNumber(1))
-    .option('--html <file>', 'also write the report as a page with plots')
+    .option('--html <file>', 'also write a page with plots')
     .option(
       '--fail-if <condition>',
-      'exit with code 3 if this condition holds, such as "newly-denied-clients > 0", "denied-share >= 1%", "denied > 0", "client:acme > 0"',
+      'exit with code 3 if, for example, newly-denied-clients > 0, denied-share >= 1%, denied > 0, client:acme > 0',
       gather,
       [],
     )
-    .option('--print-format', 'print the access log format to set for an API, and do nothing else')
+    .option('--print-format', 'only print the access log format to set for an API')
     .action(async (options: Options) => {
       if (options.printFormat) return session.print.line(ACCESS_LOG_LINE)
       const { tiers = options.set.length > 0 ? CURRENT : undefined, top = options.json ? TOP_JSON : TOP } = options

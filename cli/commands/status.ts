@@ -15,7 +15,7 @@ export const addStatus: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'status [api-id]',
-    'Compare an API with what attach configured, without changing it. The exit code is 1 if something differs, or if the API is another Sluice’s. Without an id: list all APIs that are attached.',
+    'Compare an API with what attach configured. The exit code is 1 if it differs or is another Sluice’s. Without an id: list all attached APIs.',
     ['sluice status', 'sluice status a1b2c3d4e5', 'sluice status a1b2c3d4e5 --json'],
   ).action((apiId: string | undefined, options: OutputOptions) =>
     apiId === undefined

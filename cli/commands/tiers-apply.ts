@@ -21,15 +21,12 @@ export const addTiersApply: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'apply <file>',
-    'Write a tiers file into the table, after showing the differences and asking. A second run changes nothing.',
+    'Write a tiers file into the table, after showing the differences and asking.',
     ['sluice tiers apply tiers.yaml', 'sluice tiers apply tiers.yaml --prune --yes'],
   )
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--force', 'overwrite items that were edited after the export')
-    .option(
-      '--prune',
-      'delete tiers, routes and settings that are not in the file; clients and the block list are kept',
-    )
+    .option('--prune', 'delete tiers, routes and settings that are not in the file, but no clients or blocks')
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)
       const connection = session.connect(options)

@@ -16,19 +16,19 @@ export const addTiersSplit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'split <file>',
-    'Split the limits of a tiers file across Regions: print a table of the parts, or one Region’s file. Needs no table.',
+    'Print how Regions share the limits of a tiers file, or one Region’s file. Needs no table.',
     [
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
       'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',
     ],
   )
-    .option('--json', 'print JSON, for scripts')
+    .option('--json', 'print JSON')
     .requiredOption(
       '--share <region=percent>',
-      'share of each limit for a Region; one for each Region, 100% in total',
+      'a Region’s share of each limit; 100% in total; repeatable',
       shareByRegion,
     )
-    .option('--for <region>', 'print the tiers file of this Region')
+    .option('--for <region>', 'print this Region’s tiers file')
     .action((path: string, options: SplitOptions) => {
       const { share: shares, for: region, json } = options
       if (region !== undefined && !Object.hasOwn(shares, region))

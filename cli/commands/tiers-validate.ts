@@ -9,7 +9,7 @@ export const addTiersValidate: AddCommand = (group, session) => {
   describeCommand(group, 'validate <file>', 'Check a tiers file and list all its errors. Needs no table.', [
     'sluice tiers validate tiers.yaml',
   ])
-    .option('--json', 'print JSON, for scripts')
+    .option('--json', 'print JSON')
     .action((path: string, { json }: { readonly json?: boolean }) => {
       const file = readTiersFile(path)
       const { tiers, routes = {} } = file

@@ -23,25 +23,23 @@ export const addTop: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'top',
-    'Show who is being denied right now, by which policy and on which routes: from the log of a deployment, or from the ' +
-      'local gateway. Clients are named if the config table has them. A log does not have every denial, so its numbers are ' +
-      'lower bounds, marked "≥". On a terminal, q quits.',
+    'Show who is being denied right now, by which policy and on which routes, from the log or the local gateway. A log does ' +
+      'not have every denial, so its numbers are lower bounds, marked "≥". On a terminal, q quits.',
     [
       'sluice top',
       'sluice top --once --json',
-      'sluice top --by tier,policy,route --since 15m',
       'sluice top --log-group /aws/lambda/my-limiter --sort recent',
       'sluice top --gateway http://localhost:3001',
     ],
   )
     .option('--once', 'print once and exit')
     .addOption(
-      new Option('--since <duration>', 'period to count, from 10s to 1d')
+      new Option('--since <duration>', 'period to count, 10s to 1d')
         .argParser(durationBetween(10_000, DAY_MS, '10s to 1d'))
         .default(300_000, '5m'),
     )
     .addOption(
-      new Option('--interval <duration>', 'refresh interval, from 1s to 1h')
+      new Option('--interval <duration>', 'refresh interval, 1s to 1h')
         .argParser(durationBetween(1000, 3_600_000, '1s to 1h'))
         .default(2000, '2s'),
     )
@@ -52,8 +50,8 @@ export const addTop: AddCommand = (group, session) => {
     )
     .addOption(new Option('--sort <order>', 'which rows come first').choices(ORDER_NAMES).default('denials'))
     .option('--limit <rows>', 'at most this many rows', wholeNumber(1, 10_000), 20)
-    .option('--gateway <url>', 'read from the local gateway at this address, such as sluice dev prints')
-    .option('--log-group <name>', 'read this log group (default: that of the limiter’s function)')
+    .option('--gateway <url>', 'read from the local gateway at this address')
+    .option('--log-group <name>', 'log group (default: the limiter’s)')
     .action(async (options: Options) => {
       const { source, connection } = await findSource(session, options)
       const names = new Names(

@@ -11,8 +11,7 @@ import {
   type OpenSubject,
   openSubject,
   reservationText,
-  SUBJECT,
-  withTier,
+  withSubject,
 } from '../callers/limits'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
@@ -32,11 +31,11 @@ interface Options extends AboutSubject {
 const MAX_SHOWN = 10
 
 export const addUsage: AddCommand = (group, session) => {
-  withTier(
+  withSubject(
     describeTableCommand(
       group,
-      'usage <subject>',
-      `Show the usage of each policy of a caller, recorded periods and running requests: ${SUBJECT}. Nothing is charged.`,
+      'usage',
+      'Show a caller’s usage of each policy, recorded periods and running requests. Nothing is charged.',
       ['sluice usage acme', 'sluice usage ip:203.0.113.7 --watch'],
     ),
   )

@@ -18,14 +18,14 @@ export const addWhois: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'whois <hash>',
-    'Find whose hash a line of the log shows as subject: every client, credential, blocked or allowed address, route and API that the config table has ' +
-      'is hashed with each secret. Addresses and users of tokens are in no table, so their hashes are found only for values that you pass. The exit code is 1 if no match is found.',
+    'Find whose hash the log shows as subject, among the clients, credentials, blocks, routes and APIs of the config table. ' +
+      'Addresses of callers are in no table: pass them. The exit code is 1 if no match is found.',
     [
       'sluice whois client~b2o1Mn-4FlWwW4WXswR0D8xtkvgMXe9eFRtaiEtEg2w',
       'sluice whois ip~3q7nxGB6zCjV0Kd1PZ4mTtYbHqv2oRk8sWc5eXyU9La --address 203.0.113.0/24',
     ],
   )
-    .option('--address <network>', 'try each address of this network as well, 65,536 at most; repeatable', gather)
+    .option('--address <network>', 'also try each address of this network, at most 65,536; repeatable', gather)
     .action(async (text: string, options: Options) => {
       const hash = toHash(text)
       if (!hash)

@@ -28,12 +28,12 @@ export interface TableOptions {
 type TableKind = 'config' | 'state'
 
 const OPTIONS = [
-  ['--endpoint <url>', 'URL of another DynamoDB, such as the one that sluice dev prints (SLUICE_DYNAMODB_ENDPOINT)'],
-  ['--region <name>', 'AWS Region (default: AWS_REGION, or the profile)'],
-  ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
-  ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
+  ['--endpoint <url>', 'URL of another DynamoDB, such as sluice dev’s (SLUICE_DYNAMODB_ENDPOINT)'],
+  ['--region <name>', 'AWS Region (default: AWS_REGION or profile)'],
+  ['--table <name>', 'config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
+  ['--state-table <name>', 'state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
   ['--stack <name>', 'CloudFormation stack whose outputs name the tables'],
-  ['--limiter <name>', 'which limiter, if there are several: stack/path, or one of the two (default: the only one)'],
+  ['--limiter <name>', 'which of several limiters: stack/path, or one of the two'],
 ] as const
 
 /** A first connection takes longer than any call after it. */

@@ -25,39 +25,30 @@ export const ATTACKS: readonly Attack[] = [
 
 /** What no authorizer can hold, and who can. */
 export const LEFT: readonly (readonly [what: string, to: string])[] = [
-  ['many addresses, each under its limit', 'AWS WAF; a global policy bounds all of them together'],
+  ['many addresses, each under its limit', 'AWS WAF; a global policy bounds them together'],
+  ['requests that do not reach the authorizer', 'API Gateway'],
   [
-    'requests that never reach the authorizer: too large, refused by a resource policy, `OPTIONS` methods without an authorizer',
-    'API Gateway',
-  ],
-  [
-    'an API that is reached around the proxy that `trustedHops` or `viewerAddress` believe',
+    'an API reached around the proxy of `trustedHops` or `viewerAddress`',
     '`disableExecuteApiEndpoint`, a resource policy',
   ],
+  ['method overrides (`X-HTTP-Method-Override`, `_method`)', 'the backend: switch it off'],
   [
-    'a backend that takes the method from a header or a field (`X-HTTP-Method-Override`, `_method`)',
-    'the backend: switch it off',
+    'a backend that rewrites paths, decodes them three times, drops invisible letters, folds fullwidth letters, or lets Windows drop dots and spaces',
+    'rules for these paths, too',
   ],
   [
-    'a backend that rewrites paths, decodes them three times, drops invisible letters, folds fullwidth letters, or has Windows drop dots and spaces',
-    'the backend: rules for what it serves by them, too',
+    'a backend that removes a suffix (`/search.json` in Rails), or serves a path by any method',
+    'rules for `/search.json` too, `ANY` for `GET`',
   ],
   [
-    'a backend that takes a suffix off a path (`/search.json` in Rails, in older versions of Spring), or serves a path by whatever method',
-    'the rules: `/search.json` beside `/search`, `ANY` in place of `GET`',
+    'bodies of `GET`, `HEAD`, `DELETE` or `OPTIONS`, in HTTP/2 without a length',
+    'the backend refuses them, or the route has a fixed cost',
   ],
   [
-    'a backend that reads the body of a `GET`, `HEAD`, `DELETE` or `OPTIONS`, which in HTTP/2 need not say its length',
-    'the backend: it refuses bodies there; or the rules: a fixed cost for such a route',
+    'an HTTP API’s `$default` route that forwards raw paths: the authorizer gets them decoded, cut at a `?`',
+    'routes with own paths, or Lambda integrations',
   ],
-  [
-    'an HTTP API’s `$default` route that forwards a path as it was sent: the authorizer gets it decoded, and cut at a `?`',
-    'the API: routes with paths of their own; Lambda integrations get what the authorizer gets',
-  ],
-  [
-    'one customer with a whole IPv6 /48, such as a 6to4 network or a tunnel: 256 networks of the default /56',
-    '`ipv6Prefix: 48`, which counts more customers together',
-  ],
-  ['a base path in front of an HTTP API’s `$default` route', '`settings.basePaths`; `sluice doctor` asks'],
-  ['`GET /a/*` does not hold `/a`, which some backends serve by the same code', 'the rules: write both'],
+  ['one customer with an IPv6 /48: 256 networks of /56', '`ipv6Prefix: 48`'],
+  ['a base path before `$default`', '`settings.basePaths`; `sluice doctor` asks'],
+  ['`/a`, which `GET /a/*` does not match', 'rules for both'],
 ]

@@ -9,6 +9,9 @@ import { sentAs } from './events-of'
 const FILE = join(__dirname, '..', '..', 'docs', 'attacks.md')
 const [BEGIN, END] = ['<!-- npm run docs:security -->', '<!-- the end of what it writes -->']
 
+/** How often an attack is sent that does not say it. */
+const USUAL_TIMES = 30
+
 /** What docs/attacks.md says of the attacks. */
 export function section(): string {
   const topics = TOPICS.map((topic) => {
@@ -30,14 +33,14 @@ export function section(): string {
 
 /** What was tried, with the request where its path matters, and what came of it. */
 function rowOf(attack: Attack): { tried: string; result: string } {
-  const { tried, times = 30, passes, now, api = 'rest', counts } = attack
+  const { tried, times = USUAL_TIMES, passes, now, api = 'rest', counts } = attack
   const { method = 'GET', path } = sentAs(attack, 1)
   const shown = path.length > 60 ? `${path.slice(0, 57)}…` : path
   const request =
     api === 'websocket' || path === '/anything' || tried.includes(`\`${shown}\``)
       ? ''
       : `: \`${method === 'GET' ? '' : `${method} `}${shown}\``
-  const passed = counts ? `${passes} ${counts} in ${times}` : `${passes} of ${times}`
+  const passed = counts ? `${passes} ${counts} in ${times}` : times === USUAL_TIMES ? passes : `${passes} of ${times}`
   return { tried: inCell(tried + request), result: `${passed} | ${inCell(now)}` }
 }
 

@@ -16,11 +16,10 @@ const ROUTES = [...new Set(ATTACKS.flatMap(({ route = [] }) => route))]
 
 /** What MiniStack does in another way than AWS, by what was tried. */
 const DIFFERENT: Readonly<Record<string, string>> = {
-  '`OPTIONS` in place of another method': 'it answers `OPTIONS` of HTTP APIs by itself',
+  '`OPTIONS` for another method': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` where credentials are required': 'it answers `OPTIONS` of HTTP APIs by itself',
-  '`OPTIONS` on a route that has a limit for it, disguised as a preflight':
-    'it answers `OPTIONS` of HTTP APIs by itself',
-  'a preflight that no browser sends, over and over': 'it answers `OPTIONS` of HTTP APIs by itself',
+  'a fake preflight where `OPTIONS` has a route': 'it answers `OPTIONS` of HTTP APIs by itself',
+  'endless preflights': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` from an address that is blocked': 'it answers `OPTIONS` of HTTP APIs by itself',
   'a path with more readings than are considered': 'it decodes the paths of REST APIs',
   'a path of thousands of dots and slashes': 'it decodes the paths of REST APIs',

@@ -42,25 +42,20 @@ export const APIS: readonly Attack[] = [
   attack(
     '`dev` of one API used up before `prod` of another is asked',
     10,
-    'pooled unless something else is said, as [documented](limitations.md)',
+    'pooled by default, as [documented](limitations.md)',
     {
       event: inTurn('shop000001/dev', 'cart000001/prod'),
     },
   ),
-  attack('the same where the limit is `by: [ip, api]`', 20, 'each API has its own count, of 10', {
+  attack('the same with `by: [ip, api]`', 20, 'each API counts apart', {
     event: inTurn('shop000001/dev', 'cart000001/prod'),
     rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'api'] } } },
   }),
-  attack(
-    'the same where the limit is `by: [ip, stage]`, at two stages of one API',
-    20,
-    'each stage has its own count, of 10',
-    {
-      event: inTurn('shop000001/dev', 'shop000001/prod'),
-      rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'stage'] } } },
-    },
-  ),
-  attack('the same where one of the APIs has a tier by `apis`, of 4', 14, 'an item with `apis` counts apart', {
+  attack('the same with `by: [ip, stage]`, at two stages of one API', 20, 'each stage counts apart', {
+    event: inTurn('shop000001/dev', 'shop000001/prod'),
+    rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'stage'] } } },
+  }),
+  attack('the same where one API has a tier of 4 by `apis`', 14, 'an item with `apis` counts apart', {
     event: inTurn('shop000001/dev', 'cart000001/prod'),
     rules: {
       tiers: {
@@ -69,28 +64,23 @@ export const APIS: readonly Attack[] = [
       },
     },
   }),
-  attack(
-    'another API’s larger tier, by the `Host` header and those that proxies set',
-    10,
-    'the API is what API Gateway says',
-    {
-      sends: (n) => {
-        const host = HOSTS[n % HOSTS.length]!
-        return {
-          ...PATH,
-          headers: {
-            Host: host,
-            'X-Forwarded-Host': host,
-            Forwarded: `host=${host}`,
-            'X-Amzn-Apigateway-Api-Id': 'partner001',
-          },
-        }
-      },
-      event: inTurn('shop000001/prod'),
-      rules: SCOPED,
+  attack('another API’s larger tier, by headers that proxies set', 10, 'the API is what API Gateway says', {
+    sends: (n) => {
+      const host = HOSTS[n % HOSTS.length]!
+      return {
+        ...PATH,
+        headers: {
+          Host: host,
+          'X-Forwarded-Host': host,
+          Forwarded: `host=${host}`,
+          'X-Amzn-Apigateway-Api-Id': 'partner001',
+        },
+      }
     },
-  ),
-  attack('the same by other spellings of headers that say it', 10, 'the API is what API Gateway says', {
+    event: inTurn('shop000001/prod'),
+    rules: SCOPED,
+  }),
+  attack('by other spellings of these headers', 10, 'the API is what API Gateway says', {
     sends: (n) => ({
       ...PATH,
       headers: { [['apiid', 'apiId', 'API-ID', 'x-api-id'][n % 4]!]: 'partner001', 'X-Stage': 'dev', Stage: 'dev' },
@@ -98,37 +88,32 @@ export const APIS: readonly Attack[] = [
     event: inTurn('shop000001/prod'),
     rules: SCOPED,
   }),
-  attack('a stage that is only observed, by its name in the path', 10, 'the stage is what API Gateway says', {
+  attack('an observed stage, by its name in the path', 10, 'the stage is what API Gateway says', {
     sends: (n) => ({ path: ['/dev/anything', '/dev', '//dev/anything', '/%64ev/anything'][n % 4]! }),
     event: inTurn('shop000001/prod'),
     rules: SCOPED,
   }),
-  attack('another API’s free route', 10, 'a route with `apis` is not there for others', {
+  attack('another API’s free route', 10, 'a route with `apis` is not there', {
     sends: { path: '/health' },
     event: inTurn('shop000001/prod'),
     rules: SCOPED,
   }),
-  attack('an API and a stage whose names run together as another’s do', 10, 'compared one by one', {
+  attack('names of API and stage that run together as another’s do', 10, 'compared one by one', {
     event: inTurn('partner001x/prod', 'partner00/1prod', 'PARTNER001/prod'),
     rules: SCOPED,
   }),
-  attack(
-    'an API that is named as another’s label, or as its id',
-    10,
-    'a word is an id, or else a label, or else a name',
-    {
-      event: inTurn('shop000001/prod'),
-      rules: {
-        tiers: {
-          anonymous: ADDRESS,
-          'anonymous @p': { apis: ['partner', 'partner001'], by: 'ip', policies: [limit('per-hour', 1000)] },
-        },
+  attack('an API named as another’s label or id', 10, 'a word is an id, else a label, else a name', {
+    event: inTurn('shop000001/prod'),
+    rules: {
+      tiers: {
+        anonymous: ADDRESS,
+        'anonymous @p': { apis: ['partner', 'partner001'], by: 'ip', policies: [limit('per-hour', 1000)] },
       },
-      apis: [
-        { id: 'partner001', label: 'partner' },
-        { id: 'shop000001', name: 'partner', label: 'shop' },
-        { id: 'shop000002', name: 'partner001' },
-      ],
     },
-  ),
+    apis: [
+      { id: 'partner001', label: 'partner' },
+      { id: 'shop000001', name: 'partner', label: 'shop' },
+      { id: 'shop000002', name: 'partner001' },
+    ],
+  }),
 ]

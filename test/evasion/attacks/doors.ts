@@ -102,41 +102,41 @@ const throwing = () =>
 export const DOORS: readonly Attack[] = [
   door('a new instance that cannot read the config table', REFUSED, newInstance(throttled)),
   door(
-    'a new instance that finds a mistake in the anonymous tier',
+    'a mistake in the anonymous tier, at a new instance',
     REFUSED,
     items(anonymous({ policies: [limit('a', '10' as never)] })),
   ),
   door(
-    'a new instance that finds a mistake in a route that requires credentials',
+    'a mistake in a route that requires credentials',
     REFUSED,
     items(anonymous({ policies: [] }), { sk: 'route#ANY /anything', credentials: 'required', cost: '1' }),
   ),
   door(
-    'a bad token, at a new instance that finds a mistake in the settings',
+    'a mistake in the settings, and a bad token',
     REFUSED,
     items(anonymous(), { sk: 'settings', identity: [{ source: 'jwt', issuer: JWT.issuer }] }),
     { sends: BAD_TOKEN },
   ),
   door(
-    'an address whose block has a mistake, at a new instance',
+    'a mistake in an address’s block',
     'blocked all the same',
     items(anonymous({ policies: [] }), HOPS, { sk: 'block#ip#192.0.2.66', expiresAt: 'never' }),
     { blocked: true },
   ),
   door(
-    'a policy set with more items than are read',
+    'a policy set with too many items',
     REFUSED,
     items(anonymous(), ...Array.from({ length: 5001 }, (_, i) => ({ sk: `tier#t${i}`, ...TIER }))),
   ),
   door(
     'two policies that happen to share an attribute prefix',
-    'reported when policies are read; each has a counter of its own',
+    'reported; counted apart',
     items(anonymous({ policies: ['p1354', 'p1895'].map((name) => ({ name, limit: 10, window: '1m' })) })),
     { passes: 10 },
   ),
   door(
-    'two policies of two routes that happen to share an attribute prefix, five a day and a thousand a second, by turns',
-    'each has a counter of its own, in every request',
+    'the same, of two routes by turns',
+    'counted apart',
     () =>
       ticking(
         items(
@@ -156,8 +156,8 @@ export const DOORS: readonly Attack[] = [
     { sends: (n) => ({ path: n % 2 ? '/a' : '/b' }), passes: 20 },
   ),
   door(
-    'a tier’s policy of ten, and another of everybody’s by the same name with a thousand',
-    'of two with one counter, the stricter applies',
+    'a tier’s policy of ten, and a global one of its name with a thousand',
+    'the stricter applies',
     items(anonymous({ policies: [{ ...limit('same', 10), by: 'ip' }] }), {
       sk: 'global',
       by: 'ip',
@@ -166,8 +166,8 @@ export const DOORS: readonly Attack[] = [
     { passes: 10 },
   ),
   door(
-    'two routes for the same requests, where another item is for one API only',
-    'both hold, as without that item',
+    'two routes for the same requests',
+    'both apply',
     items(
       anonymous(),
       { sk: 'route#GET /anything' },
@@ -185,13 +185,13 @@ export const DOORS: readonly Attack[] = [
     ),
   ),
   door(
-    'a token that the upstream authorizer refuses by failing',
+    'a token at which the upstream authorizer fails',
     REFUSED,
     () => ({ parts: { upstream: throwing(), store: new MemoryStore() } }),
     {},
   ),
   door(
-    'requests without end while the state table is unreachable',
+    'endless requests while the state table is unreachable',
     'the log is sampled',
     () => lines({ store: failing('timeout') }),
     {
@@ -201,7 +201,7 @@ export const DOORS: readonly Attack[] = [
     },
   ),
   door(
-    'tokens without end that make the upstream authorizer fail',
+    'endless tokens that make the upstream authorizer fail',
     'the log is sampled',
     () => lines({ upstream: throwing() }),
     {

@@ -6,7 +6,7 @@ export const EVENTS: readonly Attack[] = [
     tried: 'a path of ten thousand escapes',
     sends: { path: `/${'%2525'.repeat(1600)}` },
     passes: 10,
-    now: 'bounded work: at most 256 readings and 65,536 characters',
+    now: 'at most 256 readings, 65,536 characters',
   },
   {
     about: 'Events',
@@ -20,6 +20,6 @@ export const EVENTS: readonly Attack[] = [
     tried: 'quotes, line breaks and `$context` in names, to forge an answer',
     sends: { path: '/%22%0d%0aX-Admin:1$context.authorizer.allowed', headers: { 'X-Api-Key': '"}$input.body' } },
     passes: 10,
-    now: 'nothing that a client says is in an answer',
+    now: 'no answer has what a client says',
   },
 ]

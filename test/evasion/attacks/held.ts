@@ -28,25 +28,25 @@ const attack = (tried: string, passes: number, now: string, more: Partial<Attack
 })
 
 export const HELD: readonly Attack[] = [
-  attack('many at once, before the first is settled', 10, 'what is reserved is charged'),
-  attack('clients that leave, so that nothing is ever settled', 10, 'what nobody settles stays charged', {
+  attack('many at once, before the first is settled', 10, 'reserved units are charged'),
+  attack('clients that leave, so that nothing is settled', 10, 'unsettled units stay charged', {
     everyMs: 60_000,
   }),
-  attack('a reservation of the client’s own, by every name', 10, 'no part of a request is read as one', {
+  attack('a reservation of the client’s own', 10, 'requests have none', {
     sends: (n) => ({ ...CHAT, path: n % 2 === 0 ? '/chat' : '/chat?reservation=x&settle=0', headers: OWN }),
   }),
-  attack('an estimate that the client makes small', 10, 'a cost above `max`, or none, is `max`', {
+  attack('an estimate that the client makes small', 10, '`max`', {
     sends: (n) => ({ ...CHAT, headers: { 'X-Max-Tokens': ['-1e9', '0x1', '1e-9', '9'.repeat(40)][n % 4]! } }),
     rules: rules([tokens(5000)], { costs: { tokens: { header: 'x-max-tokens', default: 500, max: 500 } } }),
   }),
-  attack('a route beside it that settles nothing, by another spelling', 10, 'the strictest of all readings', {
+  attack('a route that settles nothing, by another spelling', 10, 'the strictest of all readings', {
     sends: (n) => ({ ...CHAT, path: ['/chat', '//chat', '/%63hat', '/x/../chat'][n % 4]! }),
   }),
   attack('more at once than may run', 4, 'a slot is taken in the same write', { rules: rules([running], {}) }),
-  attack('more at once than may run, each of cost 0', 30, 'a route of cost 0 is not counted', {
+  attack('the same at cost 0', 30, 'cost 0 is not counted', {
     rules: rules([running], { cost: 0 }),
   }),
-  attack('one every ten seconds that never ends', 18, 'a slot is free again once its minute is over', {
+  attack('one every ten seconds that never ends', 18, 'a slot is free after its timeout', {
     everyMs: 10_000,
     rules: rules([running], {}),
   }),

@@ -6,18 +6,18 @@ const PREFLIGHT = { Origin: 'https://attacker.example', 'Access-Control-Request-
 export const METHODS: readonly Attack[] = [
   {
     about: 'Methods',
-    tried: 'the plain search, to compare with',
+    tried: 'a plain search',
     sends: { path: '/search' },
     passes: 2,
-    now: 'ten units, five for each search',
+    now: 'five units each',
   },
   {
     about: 'Methods',
-    tried: '`OPTIONS` in place of another method',
+    tried: '`OPTIONS` for another method',
     api: 'http',
     sends: { method: 'OPTIONS', path: '/anything' },
     passes: 10,
-    now: 'a request like any other',
+    now: 'like any other',
   },
   {
     about: 'Methods',
@@ -29,20 +29,20 @@ export const METHODS: readonly Attack[] = [
   },
   {
     about: 'Methods',
-    tried: '`OPTIONS` on a route that has a limit for it, disguised as a preflight',
+    tried: 'a fake preflight where `OPTIONS` has a route',
     api: 'http',
     sends: { method: 'OPTIONS', path: '/expensive', headers: PREFLIGHT },
     passes: 1,
-    now: 'the route’s own rules hold',
+    now: 'the route’s rules hold',
   },
   {
     about: 'Methods',
-    tried: 'a preflight that no browser sends, over and over',
+    tried: 'endless preflights',
     api: 'http',
     sends: { method: 'OPTIONS', path: '/admin/users', headers: PREFLIGHT },
     times: 700,
     passes: 600,
-    now: 'counted by address, `settings.preflight`',
+    now: '`settings.preflight`, by address',
   },
   {
     about: 'Methods',
@@ -55,16 +55,16 @@ export const METHODS: readonly Attack[] = [
   },
   {
     about: 'Methods',
-    tried: '`HEAD` in place of `GET`',
+    tried: '`HEAD` for `GET`',
     sends: { method: 'HEAD', path: '/search' },
     passes: 2,
     now: 'the rules of `GET`',
   },
   {
     about: 'Methods',
-    tried: 'invented methods, and other letter case',
+    tried: 'invented methods, other letter case',
     sends: (n) => ({ method: ['PURGE', 'GET', 'PROPFIND', 'LINK', 'TRACE'][n % 5]!, path: '/anything' }),
     passes: 10,
-    now: 'one limit for all of them',
+    now: 'one limit for all',
   },
 ]

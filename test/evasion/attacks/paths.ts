@@ -17,10 +17,10 @@ const admin = (path: string, tried: string): Attack => ({
 
 export const PATHS: readonly Attack[] = [
   search('/public/%2e%2e/search', 'out of a free path by dots'),
-  search('/public/..%2fsearch', 'out of a free path by an escaped slash'),
-  search('/public/..;/search', 'out of a free path as Tomcat and Spring read it'),
-  search('/public/%252e%252e/search', 'out of a free path, escaped twice'),
-  search('/public/..%5csearch', 'out of a free path by a backslash'),
+  search('/public/..%2fsearch', 'by an escaped slash'),
+  search('/public/..;/search', 'as Tomcat and Spring read it'),
+  search('/public/%252e%252e/search', 'escaped twice'),
+  search('/public/..%5csearch', 'by a backslash'),
   search('/./search', 'a dot'),
   search('/%73earch', 'an escape'),
   search('/%2573earch', 'an escaped escape'),
@@ -39,7 +39,7 @@ export const PATHS: readonly Attack[] = [
   },
   { ...search('/public/%2e%2e/search', 'out of a free path by dots, on an HTTP API'), api: 'http' },
   admin('/./admin/users', 'to administration by a dot'),
-  admin('/admin\\users', 'by a backslash'),
+  admin('/admin\\users', 'with a backslash'),
   admin('/Admin/users', 'in upper case'),
   admin('/admin;/users', 'with a parameter'),
   admin('/public/%2e%2e/admin/users', 'out of a free path'),
@@ -68,7 +68,7 @@ export const PATHS: readonly Attack[] = [
   ).map(
     ([tried, path]): Attack => ({
       about: 'Spellings of a path',
-      tried: `out of a free path by ${tried}`,
+      tried: `by ${tried}`,
       sends: { path },
       passes: 0,
       now: 'denied, `reason: malformed`',
