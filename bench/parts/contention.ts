@@ -26,7 +26,7 @@ const loadOf = (
   quick: boolean,
 ): OneCaller => {
   const each = perSecond / instances // the slower an instance is asked, the longer it takes to learn
-  const learning = instances > 100 ? Math.max(45, 60 / Math.min(1, each)) : 20
+  const learning = instances > 100 ? Math.max(60, 60 / Math.min(1, each)) : 20
   return {
     instances,
     policy: { algorithm, limit, window: '1s' },
