@@ -178,6 +178,18 @@ describe('a slot', () => {
     },
   )
 
+  it.each([
+    [59_999, true],
+    [60_000, false],
+  ])('that was admitted without the store is released until its timeout: after %d ms %s', async (ms, isReleased) => {
+    const { one, time, write } = scene([RUNNING], { onStoreError: 'local' })
+    write.mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+    const slot = await one.acquire('a')
+    expect(slot).toMatchObject({ allowed: true, degraded: true })
+    time.now += ms
+    expect([await slot.release(), await slot.release()]).toEqual([isReleased, false])
+  })
+
   it('is gone after a reset, which frees all', async () => {
     const { one, limiter, running } = scene()
     const slot = await one.acquire('a')

@@ -377,6 +377,20 @@ describe('a meter', () => {
     expect(await left()).toBe(1)
   })
 
+  it('debits once, also where that was admitted without the store, which is asked again before it is settled', async () => {
+    const { store, time, left } = scene()
+    const one = createLimiter({ store, policies: [TOKENS], clock: () => time.now, onStoreError: 'local' })
+    const { reservation } = await one.take('a', { costs: { tokens: 100 }, reserve: '2m' })
+    const meter = one.meter(reservation!)
+    jest.mocked(store.write).mockRejectedValueOnce(new StoreUnavailableError('refused', 'away'))
+    expect(await meter.debit(150)).toEqual({ stop: false })
+    time.now += 2000
+    for (let i = 0; i < 2; i++) await one.take('a', { costs: { tokens: 1 } })
+    expect(await meter.settle()).toBe(true)
+    await one.close()
+    expect(await left()).toBe(1000 - 150 - 2)
+  })
+
   it('overshoots by a debit and a tenth of its reservation, and beside others by a quarter of what was left', async () => {
     await fc.assert(
       fc.asyncProperty(
