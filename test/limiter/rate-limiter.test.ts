@@ -210,6 +210,21 @@ describe('a request over several subjects', () => {
     expect(one.store.calls).toBe(calls + 1)
   })
 
+  it('asks again 200 ms after a subject had no slot left, since any running request may have ended', async () => {
+    const running = compiled({ name: 'running', algorithm: 'concurrency', limit: 1, timeout: '60s' } as never)
+    const holding = (key: string, id: string) => ({ ...of(key, 1, running), holds: [{ id, forMs: 60_000 }] })
+    const w = world({ denialTtlMs: 5000 })
+    await w.other.decide([holding('a', 'first')])
+    const ask = async () => (await w.limiter.decide([holding('a', 'second'), of('b')])).allowed
+    expect(await ask()).toBe(false)
+    await w.other.reset('a')
+    w.now += 200
+    const { calls } = w.store
+    expect([await ask(), w.store.calls]).toEqual([false, calls])
+    w.now += 1
+    expect(await ask()).toBe(true)
+  })
+
   it('refunds the others if one denies, and reports how they stand without the charge', async () => {
     const one = world()
     await one.other.decide([of('b', 8, hour)])
