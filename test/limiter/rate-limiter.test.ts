@@ -116,6 +116,30 @@ describe('a decision', () => {
     }
   })
 
+  it('like one that was denied before is there at once, without a promise', async () => {
+    const one = world()
+    await one.other.decide([of('a', 10)])
+    await one.limiter.decide([of('a')])
+    for (const ms of [0, 1, 3000]) {
+      one.now += ms
+      const decision = one.limiter.decideAtOnce([of('a')])
+      expect(decision).not.toBeInstanceOf(Promise)
+      expect(decision).toMatchObject({ allowed: false, retryAfterMs: MIDNIGHT + 60_000 - one.now })
+    }
+    expect(one.limiter.decideAtOnce([of('a', 2)])).toBeInstanceOf(Promise)
+  })
+
+  it('is there at once, too, where another clock is ahead and it is denied by that as well', async () => {
+    const sliding = compiled({ name: 'sliding', algorithm: 'sliding-window', limit: 10, window: '1m' })
+    const one = world()
+    one.now = MIDNIGHT + 59_000
+    const ahead = new RateLimiter({ store: one.store, clock: () => one.now + 2000 })
+    await ahead.decide([of('a', 10, sliding)])
+    await one.limiter.decide([of('a', 1, sliding)])
+    one.now += 100
+    expect(one.limiter.decideAtOnce([of('a', 1, sliding)])).toMatchObject({ allowed: false })
+  })
+
   it('without the store follows the failure mode of the call, else that of the limiter', async () => {
     const one = world({ onStoreError: 'local', localShare: 0.5 })
     one.fail(failure('unreachable'))

@@ -1,0 +1,291 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import vm from 'node:vm'
+import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
+import {
+  DryRunStatus,
+  determineHitLimitReached,
+  MutantRunStatus,
+  TestStatus,
+  toMutantRunResult,
+} from '@stryker-mutator/api/test-runner'
+import { transformSync } from '@swc/core'
+
+const ofJest = createRequire(createRequire(import.meta.url).resolve('jest-runner'))
+const circus = ofJest('jest-circus')
+const { jestExpect: expect } = createRequire(ofJest.resolve('jest-circus'))('@jest/expect')
+const { SnapshotState } = createRequire(ofJest.resolve('jest-circus'))('jest-snapshot')
+const { ModuleMocker } = ofJest('jest-mock')
+const { ModernFakeTimers } = createRequire(ofJest.resolve('jest-circus'))('@jest/fake-timers')
+
+/** Laws are tried on few examples: they are tried for a thousand mutants. */
+const MAX_EXAMPLES = 30
+
+/**
+ * Whose tests are run, where the command line names no files: those of the mutated folders, and those that stand in
+ * `test` itself, which go through several of these folders.
+ */
+const FOLDERS = ['algorithms', 'config-table', 'policies', 'routing']
+
+/** How long a test may compute under a mutant, beyond twice what its file took without one, in milliseconds. */
+const MAX_MS = 5000
+
+/** Stands for all tests of a file: it covers what the file runs outside of its tests, such as in `describe`. */
+const EVERY_TEST = 'every test'
+
+/**
+ * Runs Jest's suites in this process, and for each mutant only the tests that cover it, until one fails. The modules of
+ * the project are loaded anew for every file and every mutant, so nothing that one mutant left behind is seen by
+ * another; what they are compiled to is kept. A mutant takes milliseconds of computing time, and Jest itself half a
+ * second. Only for suites that use nothing of `jest` but `fn`, `spyOn` and fake timers.
+ */
+let timersNow
+let mocksNow
+class InProcessTestRunner {
+  root = process.cwd()
+  compiled = new Map()
+  /** The milliseconds of each file, and how many mutants it has killed. */
+  found = new Map()
+  long = new Set()
+  /** Where mutated code reads which mutant is active. */
+  namespace = {}
+  isBailing = false
+  hasFailed = false
+  isWithoutEnd = false
+
+  snapshots = new Map()
+  snapshotOf(file) {
+    if (!this.snapshots.has(file)) this.snapshots.set(file, new SnapshotState(path.join(path.dirname(file), '__snapshots__', path.basename(file) + '.snap'), { updateSnapshot: 'none', snapshotFormat: { escapeString: false, printBasicPrototype: false }, prettierPath: null, rootDir: this.root, expand: false }))
+    return this.snapshots.get(file)
+  }
+
+  capabilities() {
+    return { reloadEnvironment: true }
+  }
+
+  async init() {
+    globalThis.__stryker__ = this.namespace
+    const ofTests = createRequire(path.join(this.root, 'test/'))
+    ofTests('./jest/variables.js').isolateVariables()
+    process.env.SLUICE_UNDER_MUTATION = 'true'
+    process.env.MAX_EXAMPLES = String(MAX_EXAMPLES) // see test/runs.ts
+    const fc = ofTests('./fast-check.js')
+    fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MAX_EXAMPLES, endOnFailure: true })
+    const timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
+    const mocks = new ModuleMocker(globalThis)
+    timersNow = timers
+    mocksNow = mocks
+    const { describe, it, test, beforeAll, beforeEach, afterAll, afterEach } = circus
+    Object.assign(globalThis, { describe, it, test, beforeAll, beforeEach, afterAll, afterEach, expect })
+    globalThis.jest = {
+      fn: mocks.fn.bind(mocks),
+      spyOn: mocks.spyOn.bind(mocks),
+      useFakeTimers: (o) => timers.useFakeTimers(o),
+      restoreAllMocks: () => mocks.restoreAllMocks(),
+      mocked: (one) => one,
+      setSystemTime: (t) => timers.setSystemTime(t),
+      clearAllTimers: () => timers.clearAllTimers(),
+      advanceTimersByTime: (ms) => timers.advanceTimersByTime(ms),
+      runAllTimersAsync: () => timers.runAllTimersAsync(),
+      useRealTimers: () => timers.useRealTimers(),
+      advanceTimersByTimeAsync: (ms) => timers.advanceTimersByTimeAsync(ms),
+      getTimerCount: () => timers.getTimerCount(),
+    }
+    circus.addEventHandler(({ name, test }) => {
+      if (name === 'hook_start') this.namespace.currentTestId ??= EVERY_TEST
+      if (/^hook_(success|failure)$/.test(name) && this.namespace.currentTestId === EVERY_TEST)
+        this.namespace.currentTestId = undefined
+      if (name === 'test_start') {
+        if (this.isBailing && this.hasFailed) test.mode = 'skip'
+        this.namespace.currentTestId = test.idForStryker
+        expect.setState({ currentTestName: titleOf(test), testPath: this.file, snapshotState: this.snapshotOf(this.file) })
+      }
+      if (name === 'test_done') {
+        this.hasFailed ||= test.errors.length > 0
+        this.namespace.currentTestId = undefined
+      }
+    })
+  }
+
+  async dryRun({ testFiles }) {
+    const files = testFiles?.map((file) => path.resolve(this.root, file)) ?? this.suites()
+    const mutantCoverage = { static: {}, perTest: {} }
+    this.namespace.mutantCoverage = mutantCoverage
+    this.isBailing = false
+    const tests = []
+    for (const file of files) {
+      const startedAt = performance.now()
+      const ofFile = await this.runFile(file)
+      this.found.set(file, { ms: performance.now() - startedAt, kills: 0 })
+      const { [EVERY_TEST]: shared = {}, ...perTest } = mutantCoverage.perTest
+      for (const { id } of ofFile) perTest[id] = { ...shared, ...perTest[id] }
+      mutantCoverage.perTest = perTest
+      for (const t of ofFile) if (t.status === TestStatus.Failed) { this.long.add(t.id); t.status = TestStatus.Skipped; console.error('LEFT OUT', t.id, t.failureMessage.slice(0, 300)) }
+      tests.push(...ofFile)
+    }
+    return { status: DryRunStatus.Complete, tests, mutantCoverage }
+  }
+
+  async mutantRun({ activeMutant, testFilter, hitLimit }) {
+    const { namespace } = this
+    this.isBailing = true
+    this.hasFailed = false
+    this.isWithoutEnd = false
+    namespace.hitLimit = hitLimit === undefined ? undefined : Math.max(2000, Math.ceil(hitLimit / 25))
+    namespace.hitCount = hitLimit === undefined ? undefined : 0
+    const worth = (file) => (1 + this.foundOf(file).kills) / this.foundOf(file).ms
+    const files = [...new Set(testFilter.map((id) => path.resolve(this.root, id.split(': ')[0])))].sort(
+      (a, b) => worth(b) - worth(a),
+    )
+    const tests = []
+    try {
+      for (const file of files) {
+        tests.push(...(await this.runFile(file, new Set(testFilter), activeMutant.id)))
+        const timeout = determineHitLimitReached(namespace.hitCount, namespace.hitLimit)
+        if (timeout) return timeout
+        if (this.isWithoutEnd) return { status: MutantRunStatus.Timeout }
+        if (this.hasFailed) {
+          this.foundOf(file).kills++
+          break
+        }
+      }
+    } finally {
+      namespace.activeMutant = undefined
+    }
+    return toMutantRunResult({ status: DryRunStatus.Complete, tests }, false)
+  }
+
+  async runFile(file, chosen, mutant) {
+    const { namespace } = this
+    circus.resetState()
+    this.file = file
+    this.snapshots.delete(file)
+    timersNow.useRealTimers()
+    mocksNow.restoreAllMocks()
+    delete globalThis.Temporal_
+    namespace.activeMutant = mutant
+    namespace.currentTestId = EVERY_TEST
+    const bounded = (call) => (mutant === undefined ? call() : this.bounded(call, file))
+    try {
+      bounded(() => new Modules(this.root, this.compiled, namespace).load(file))
+    } catch (error) {
+      if (mutant === undefined) throw error
+      this.hasFailed = true
+      const [id] = chosen
+      return [{ id, name: id, fileName: file, timeSpentMs: 0, status: TestStatus.Failed, failureMessage: `${error}` }]
+    } finally {
+      namespace.currentTestId = undefined
+    }
+    const name = this.nameOf(file)
+    const visit = (block) => {
+      for (const child of block.children) {
+        if (child.type === 'describeBlock') visit(child)
+        else {
+          child.idForStryker = `${name}: ${titleOf(child)}`
+          if (chosen && (!chosen.has(child.idForStryker) || this.long.has(child.idForStryker))) child.mode = 'skip'
+          const { fn } = child
+          if (fn) child.fn = () => bounded(fn)
+        }
+      }
+    }
+    visit(circus.getState().rootDescribeBlock)
+    circus.getState().testTimeout = mutant === undefined ? 20000 : 3000
+    const { testResults } = await circus.run()
+    if (mutant === undefined) for (const { testPath, duration } of testResults) if (duration > 400) this.long.add(`${name}: ${testPath.slice(1).join(' ')}`)
+    return testResults.map(({ testPath, errors, status, duration }) => {
+      const title = testPath.slice(1).join(' ')
+      const told = { id: `${name}: ${title}`, name: title, fileName: file, timeSpentMs: duration ?? 0 }
+      if (errors.length > 0) return { ...told, status: TestStatus.Failed, failureMessage: errors.join('\n') }
+      return { ...told, status: status === 'skip' ? TestStatus.Skipped : TestStatus.Success }
+    })
+  }
+
+  /** A loop without end is left here, where a new worker would take many seconds. What it awaits is not bounded. */
+  bounded(call, file) {
+    this.namespace.call = call
+    try {
+      return CALL.runInThisContext({ timeout: MAX_MS + 2 * Math.ceil(this.foundOf(file).ms) })
+    } catch (error) {
+      this.isWithoutEnd ||= error?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+      throw error
+    }
+  }
+
+  /** A worker that was started anew, after another one crashed, has found nothing. */
+  foundOf(file) {
+    return this.found.get(file) ?? this.found.set(file, { ms: 1000, kills: 0 }).get(file)
+  }
+
+  nameOf(file) {
+    return path.relative(this.root, file)
+  }
+
+  suites() {
+    return readdirSync(path.join(this.root, 'test'), { recursive: true })
+      .filter((name) => name.endsWith('.test.ts') && (!name.includes('/') || FOLDERS.includes(name.split('/')[0])))
+      .map((name) => path.join(this.root, 'test', name))
+  }
+}
+
+const CALL = new vm.Script('__stryker__.call()')
+
+const titleOf = ({ name, parent }) => (parent?.parent ? `${titleOf(parent)} ${name}` : name)
+
+/** The modules of the project, each loaded once; those of node_modules are Node's. */
+class Modules {
+  loaded = new Map()
+
+  constructor(root, compiled, namespace) {
+    this.root = root
+    this.compiled = compiled
+    this.namespace = namespace
+  }
+
+  load(file) {
+    const known = this.loaded.get(file)
+    if (known) return known.exports
+    const module = { exports: {} }
+    this.loaded.set(file, module)
+    const ofNode = createRequire(file)
+    const require = (wanted) => {
+      if (wanted === 'fast-check') return ofNode(path.join(this.root, 'test/fast-check.js'))
+      if (!wanted.startsWith('.') || wanted.includes('node_modules')) return ofNode(wanted)
+      const target = path.resolve(path.dirname(file), wanted)
+      const found = [target, `${target}.ts`, `${target}/index.ts`].find(isFile)
+      return found ? this.imported(found) : ofNode(wanted)
+    }
+    this.scriptOf(file)(module.exports, require, module, file, path.dirname(file))
+    return module.exports
+  }
+
+  /** No mutant is active while a module is loaded: what is worked out there once is the same for all tests. */
+  imported(file) {
+    const { namespace } = this
+    const { currentTestId, activeMutant } = namespace
+    Object.assign(namespace, { currentTestId: undefined, activeMutant: undefined })
+    try {
+      return this.load(file)
+    } finally {
+      Object.assign(namespace, { currentTestId, activeMutant })
+    }
+  }
+
+  scriptOf(file) {
+    const known = this.compiled.get(file)
+    if (known) return known
+    const { code } = transformSync(readFileSync(file, 'utf8'), {
+      filename: file,
+      jsc: { target: 'es2023', parser: { syntax: 'typescript' } },
+      module: { type: 'commonjs' },
+    })
+    const wrapped = `(function (exports, require, module, __filename, __dirname) {${code}\n})`
+    const script = new vm.Script(wrapped, { filename: file }).runInThisContext()
+    this.compiled.set(file, script)
+    return script
+  }
+}
+
+const isFile = (file) => existsSync(file) && statSync(file).isFile()
+
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'in-limiter', InProcessTestRunner)]
