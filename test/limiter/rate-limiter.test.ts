@@ -174,7 +174,9 @@ describe('a decision', () => {
   it('is a denial if the subject’s own item is rejected, whatever the failure mode', async () => {
     const one = world({ onStoreError: 'allow' })
     one.fail(failure('item'), ['b'])
-    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true, failure: 'item' })
+    expect(await one.limiter.decide([of('a')])).toMatchObject({
+      ...{ allowed: false, degraded: true, failure: 'item', failureMode: 'deny' },
+    })
     expect(await one.limiter.decide([of('b')])).toMatchObject({ allowed: true, degraded: false })
   })
 
@@ -448,6 +450,43 @@ describe('a refund', () => {
     expect(await one.left('a')).toBe(10)
   })
 
+  it('of units some of which are in the store gives each back where it was charged, and none twice', async () => {
+    const tokens = compiled({ name: 'tokens', algorithm: 'fixed-window', limit: 10, window: '1h', cost: 'tokens' })
+    const both = [...minute, ...tokens]
+    const one = world({ onStoreError: 'local' })
+    const used = (costs: Record<string, number>, policies = tokens) => ({ key: 'a', policies, cost: 1, costs })
+    await one.limiter.decide([used({ tokens: 4 }, both)])
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([used({ tokens: 3 })])
+    back()
+    await one.limiter.refund(used({ tokens: 3 }, both))
+    expect([await one.left('a', minute), await one.left('a', tokens)]).toEqual([10, 6])
+  })
+
+  it('of several costs is one write', async () => {
+    const tokens = compiled({ name: 'tokens', algorithm: 'fixed-window', limit: 10, window: '1h', cost: 'tokens' })
+    const one = world()
+    const charge = { key: 'a', policies: [...minute, ...tokens], cost: 2, costs: { tokens: 3 } }
+    await one.limiter.decide([charge])
+    await one.limiter.refund(charge)
+    expect(one.store.writes).toBe(2)
+    expect([await one.left('a', minute), await one.left('a', tokens)]).toEqual([10, 10])
+  })
+
+  it.each([
+    ['leased', leased],
+    ['eventual', eventual],
+  ])('may be the first that an instance does, of units of consistency %s', async (_, policies) => {
+    const one = world()
+    await one.other.decide([of('a', 5, policies)])
+    await one.other.close()
+    const limit = policies[0]!.limit
+    expect(await one.left('a', policies)).toBe(limit - 5)
+    await one.limiter.refund(of('a', 5, policies))
+    const fresh = new RateLimiter({ store: one.store, clock: () => one.now })
+    expect((await fresh.peek([of('a', 0, policies)])).remaining).toBe(limit)
+  })
+
   it('covers each consistency even if another fails, and reports what failed', async () => {
     const one = world()
     const policies = [...minute, ...leased]
@@ -527,6 +566,10 @@ describe('a reset', () => {
     await one.limiter.close()
     expect(await one.left('a')).toBe(10)
   })
+})
+
+it('nothing is ended here of a request that holds nothing', () => {
+  expect(world().limiter.endHere('a', 'request')).toBe(false)
 })
 
 describe('units admitted without the store', () => {
