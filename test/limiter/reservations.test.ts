@@ -45,11 +45,12 @@ describe('a reservation', () => {
   })
 
   it('is settled once, however often that is asked, by whichever process', async () => {
-    const { one, limiter, reserve, left } = scene()
+    const { one, limiter, reserve, left, store } = scene()
     const { reservation } = await reserve(500)
     expect(await Promise.all([one, limiter(), limiter()].map((by) => by.settle(reservation, 100)))).toContain(true)
+    const [[key, settled]] = [...(store as unknown as { items: Map<string, object> }).items] as [[string, object]]
     expect(await limiter().settle(reservation, 900)).toBe(false)
-    expect(await left()).toBe(900)
+    expect([await left(), await store.read(key)]).toEqual([900, settled])
   })
 
   it('is settled by another process in one write', async () => {

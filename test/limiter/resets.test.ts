@@ -178,6 +178,14 @@ describe('a reset of a subject of which units are reserved', () => {
     }
   })
 
+  it('wipes its lock-out, and what it has reserved itself', async () => {
+    const { reset, item, store } = await world({ c: 5, b: T + 900_000 })
+    const own = { prefix: RESERVATIONS.prefix, write: { guard: [], assignments: [{ field: 'n', add: 1 }] } }
+    await store.write('k', { parts: [own], id: { mark: 'r2', value: 1 }, at: T })
+    await reset()
+    expect((await item()).policies).toEqual({ a1Zz: {}, [RESERVATIONS.prefix]: { b: T + 1001 } })
+  })
+
   it('makes no write where nothing was charged since the last one', async () => {
     const { reset, item, writes } = await world(holds(1))
     await reset()
@@ -186,12 +194,12 @@ describe('a reset of a subject of which units are reserved', () => {
     expect([writes.length, await item()]).toEqual([1, after])
   })
 
-  it('wipes what is charged until it has ended, and nothing after', async () => {
+  it('wipes what is charged until it has ended, by one write more, and nothing after', async () => {
     for (const at of [0, 1, 2]) {
-      const { reset, item, plan, charge } = await world(holds(250))
+      const { reset, item, plan, charge, writes } = await world(holds(250))
       plan.push(...Array.from({ length: at }, () => ({})), { before: () => charge('c') })
       await reset()
-      expect([at, (await item()).policies.a1Zz]).toEqual([at, {}])
+      expect([at, writes.length, (await item()).policies.a1Zz]).toEqual([at, 4, {}])
     }
   })
 
