@@ -116,6 +116,13 @@ describe('a decision', () => {
     }
   })
 
+  it('takes of policies that count no cost by name what it takes of all, whatever costs it names', async () => {
+    const one = world()
+    expect(await one.limiter.decide([{ ...of('a', 3), costs: { tokens: 5 } }])).toMatchObject({ remaining: 7 })
+    expect(await one.limiter.decide([{ ...of('a', 0), costs: { tokens: 5 } }])).toMatchObject({ chargedAt: null })
+    expect(await one.left('a')).toBe(7)
+  })
+
   it('like one that was denied before is there at once, without a promise', async () => {
     const one = world()
     await one.other.decide([of('a', 10)])
