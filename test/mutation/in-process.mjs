@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
@@ -245,7 +245,8 @@ class InProcessTestRunner {
   /** What the first run found is for workers, too, that are started anew. */
   keep() {
     const { found, steps, leftOut } = this
-    writeFileSync(FOUND, JSON.stringify({ found: [...found], steps: [...steps], leftOut: [...leftOut] }))
+    writeFileSync(`${FOUND}.new`, JSON.stringify({ found: [...found], steps: [...steps], leftOut: [...leftOut] }))
+    renameSync(`${FOUND}.new`, FOUND) // a worker may be ended at any moment
   }
 
   remember() {
