@@ -123,7 +123,7 @@ export function* giveBackOnce(
       )
     }
     // Without the mark, a refund that was applied and wiped by a reset looks like one that was not.
-    if (doubted && seen === undefined && !standAsSeen(item, doubted.witness)) {
+    if (doubted && !standAsSeen(item, doubted.witness)) {
       throw inDoubt('the answer to a refund was lost, and others have written since: the units may still be charged')
     }
     const at = items.now()

@@ -98,8 +98,8 @@ export class SubjectItems implements KnownItems {
   }
 
   private sent(key: string, call: Call, deadline: Deadline): Promise<Answer> {
-    if (call.kind === 'write' && call.isTidying) return this.calls.write(key, call.write, deadline, 1)
-    if (call.kind === 'write') return this.write(key, call.write, deadline)
+    if (call.kind === 'write')
+      return call.isTidying ? this.calls.write(key, call.write, deadline, 1) : this.write(key, call.write, deadline)
     if (call.kind === 'delete') return this.calls.delete(key, call.whileMarks, deadline)
     return this.read(key, deadline).then(({ item }) => ({ kind: 'read', item, afterDoubt: false }))
   }

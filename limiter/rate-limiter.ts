@@ -87,7 +87,7 @@ export class RateLimiter {
   /** What `decide` would say, taking nothing. */
   async peek(given: readonly Charge[]): Promise<Decision> {
     const charges = given.map(toUnits)
-    if (!this.strategies.areLoaded(charges)) await this.strategies.load(charges)
+    await this.strategies.load(charges)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
   }
 
@@ -99,7 +99,7 @@ export class RateLimiter {
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
-    if (!this.strategies.areLoaded([whole])) await this.strategies.load([whole])
+    await this.strategies.load([whole])
     const refunds = this.giveBack(whole, charged)
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
@@ -161,7 +161,7 @@ export class RateLimiter {
 
   /** What this instance admitted by itself is given back there first. */
   private giveBack(whole: Charge, charged: ChargeTime): Promise<void>[] {
-    const even = evenly(whole).filter((one) => !takesNone(one))
+    const even = evenly(whole)
     const here = even.map((one) => this.fallback?.giveBack(one, charged) ?? 0)
     const left = here.every((units) => units === 0)
       ? [whole]

@@ -106,7 +106,7 @@ export class Subjects {
   }
 
   private touch(key: string, record: SubjectRecord): void {
-    if (key !== this.newest) this.records.delete(key)
+    this.records.delete(key)
     this.records.set(key, record)
     this.newest = key
   }

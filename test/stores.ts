@@ -23,7 +23,7 @@ export interface OpenStore {
 export const TABLE = 'state-under-test'
 
 /** Tests that are run for each of a thousand mutants of the limiter, see docs/testing.md. */
-const UNDER_MUTATION = process.env.SLUICE_UNDER_MUTATION === 'true' && 'the limiter is mutated, on memory alone'
+export const UNDER_MUTATION = process.env.SLUICE_UNDER_MUTATION === 'true' && 'the limiter is mutated, on memory alone'
 
 /** The engines of suites that an engine hardly differs for: one in `npm test`, all that run here with `THOROUGH=1`. */
 export const ENGINES: readonly EngineName[] =

@@ -176,8 +176,7 @@ export class Fallback {
     for (const [prefix, { policy, fields }] of counts) {
       const { remaining, resetAfterMs } = verdictOf(policy, fields, now)
       const whole = verdictOf(policy, {}, now).remaining
-      if (remaining < whole)
-        this.evicted.remember(`${key} ${prefix}`, (whole - remaining) / whole, now + resetAfterMs, now)
+      this.evicted.remember(`${key} ${prefix}`, (whole - remaining) / whole, now + resetAfterMs, now)
     }
   }
 

@@ -29,7 +29,6 @@ export interface LateCharge {
  */
 export function stillCounting(late: LateCharge, now: EpochMs): number {
   const { policy, units, chargedAt } = late
-  if (now <= chargedAt) return units
   if (isForgotten(late, now)) return 0
   const { counter } = policy.unlimited()
   const { write } = counter.step({}, units, chargedAt)

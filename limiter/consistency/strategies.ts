@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../options'
 import type { Consistency } from '../policies/policy'
-import { type Charge, evenly, type Subject, takesNone } from '../request'
+import { type Charge, evenly, type Subject } from '../request'
 import { type States, statesOf } from '../steps'
 import type { TakeLoop } from '../take-loop'
 import type { SubjectVerdicts } from '../view'
@@ -46,17 +46,17 @@ export class Strategies {
 
   /** The denial of a request like one that was denied before, where one strategy answers for all of it. */
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    const lists = this.listsOf(charge.policies)
-    return lists.length > 1 || takesNone(charge) ? undefined : lists[0]!.strategy.knownDenial?.(charge)
+    // one is remembered by the list of policies that it is of: never a part of these, nor of a request that takes none
+    return this.listsOf(charge.policies)[0]!.strategy.knownDenial?.(charge)
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
   partsOf({ key, policies, cost, costs, holds, isPaced }: Charge): Part[] {
-    const parts = this.listsOf(policies).map(
-      ({ strategy, policies }): Part => ({ strategy, policies, key, cost, costs, holds, isPaced }),
-    )
-    // units that are leased, or given back to memory, are as many of each policy
-    return costs ? parts.flatMap((part) => (part.strategy === this.strict ? [part] : evenly(part))) : parts
+    return this.listsOf(policies).flatMap(({ strategy, policies }): Part[] => {
+      const part = { strategy, policies, key, cost, costs, holds, isPaced }
+      // units that are leased, or given back to memory, are as many of each policy
+      return strategy === this.strict ? [part] : evenly(part)
+    })
   }
 
   /** What was last seen of a subject in the store, and counted here since. */

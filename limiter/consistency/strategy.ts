@@ -70,12 +70,8 @@ export async function giveBack(
   parts: readonly Part[],
   results: readonly PromiseSettledResult<SubjectVerdicts>[],
 ): Promise<void> {
-  const refunds = results.map(async (result, i) => {
-    const found = chargedIn(parts[i]!, verdictsIn(result))
-    if (found) await found.charge.strategy.giveBack(found.charge, found.charged)
-  })
-  await Promise.allSettled(refunds)
+  const charges = results.flatMap((result, i) =>
+    result.status === 'fulfilled' ? (chargedIn(parts[i]!, result.value.verdicts) ?? []) : [],
+  )
+  await Promise.allSettled(charges.map(({ charge, charged }) => charge.strategy.giveBack(charge, charged)))
 }
-
-const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>
-  result.status === 'fulfilled' ? result.value.verdicts : []

@@ -85,6 +85,19 @@ describe('acquire', () => {
     expect((await limiter().peek('a', { cost: 0 })).policies.requests!.remaining).toBe(49)
   })
 
+  it('shares a write with others that come meanwhile, each with a slot of its own', async () => {
+    const { one, calls, running } = scene()
+    const slots = await Promise.all([one.acquire('a'), one.acquire('a'), one.acquire('a')])
+    expect([slots.map(({ allowed }) => allowed), calls(), await running()]).toEqual([[true, true, true], [2, 0], 3])
+    for (const left of [2, 1, 0]) expect([await slots[left]!.release(), await running()]).toEqual([true, left])
+  })
+
+  it('with no units of any cost only looks', async () => {
+    const { one, running } = scene([TOKENS, RUNNING])
+    expect(await one.acquire('a', { cost: 0, costs: { tokens: 0 } })).toMatchObject({ chargedAt: null })
+    expect(await running()).toBe(0)
+  })
+
   it('with a cost of 0 only looks', async () => {
     const { one, write, running } = scene()
     const slot = await one.acquire('a', { cost: 0 })
@@ -177,6 +190,18 @@ describe('a slot', () => {
       expect(await running()).toBe(isStored ? 1 : 3)
     },
   )
+
+  it.each([
+    [59_999, true],
+    [60_000, false],
+  ])('that was admitted without the store is released until its timeout: after %d ms %s', async (ms, isReleased) => {
+    const { one, time, write } = scene([RUNNING], { onStoreError: 'local' })
+    write.mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+    const slot = await one.acquire('a')
+    expect(slot).toMatchObject({ allowed: true, degraded: true })
+    time.now += ms
+    expect([await slot.release(), await slot.release()]).toEqual([isReleased, false])
+  })
 
   it('is gone after a reset, which frees all', async () => {
     const { one, limiter, running } = scene()

@@ -200,6 +200,17 @@ describe('leased units', () => {
     expect(await used(fleet)).toEqual([145])
   })
 
+  it('that are on their way for the first time keep no reset from its end', async () => {
+    const fleet = new Fleet(leased, 1)
+    const { limiter } = fleet.instances[0]!
+    const held = heldUp(fleet)
+    const first = limiter.take('client:a')
+    await quiet()
+    await limiter.reset('client:a')
+    held.go()
+    expect((await first).allowed).toBe(true)
+  })
+
   it.each(['sliding-log', 'sliding-buckets'] as const)(
     'are held as long as possible: %s denies little of an even load below its limit',
     async (algorithm) => {

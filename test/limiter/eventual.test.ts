@@ -44,6 +44,20 @@ describe('a limiter with eventual consistency', () => {
     write.mockRestore()
   })
 
+  it('makes one call of a subject at a time, however long that takes', async () => {
+    const fleet = new Fleet(eventual(1, '1m'), 1, { deadlineMs: 500, firstDeadlineMs: 500 })
+    const { limiter } = fleet.instances[0]!
+    await limiter.take('global')
+    await settled()
+    const read = jest.spyOn(fleet.store, 'read').mockImplementation(() => new Promise(() => {}))
+    for (let i = 0; i < 5; i++) {
+      fleet.now += 100
+      expect((await limiter.take('global')).allowed).toBe(false)
+      await settled()
+    }
+    expect(read).toHaveBeenCalledTimes(1)
+  })
+
   it('admits at most the limit and, for each instance, its units of one interval', async () => {
     await fc.assert(
       fc.asyncProperty(

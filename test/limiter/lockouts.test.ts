@@ -222,6 +222,16 @@ describe('without the store, with failure mode local', () => {
     back()
   })
 
+  it('nobody is locked out by a policy beside one that locks nobody out', async () => {
+    const { fleet, take } = fleetOf(1, [login, { ...login, name: 'plain', blockFor: undefined }], {
+      onStoreError: 'local',
+    })
+    away(fleet)
+    for (let i = 0; i < 7; i++) await take(0)
+    fleet.now += 60_000
+    expect(await take(0)).toMatchObject({ allowed: true, degraded: true })
+  })
+
   it('a reset that the instance has seen ends it', async () => {
     const { fleet, take } = fleetOf(2, [login], { onStoreError: 'local', denialTtlMs: 0 })
     await take(0, 5)

@@ -47,6 +47,13 @@ describe('pending charges', () => {
     expect(pending.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
   })
 
+  it('count on where the clock was set back to before their window', () => {
+    const { pending, unitsOf } = world()
+    pending.add(minute, 3, T)
+    pending.add(minute, 2, T - 2000)
+    expect(unitsOf()).toBe(5)
+  })
+
   it('are reduced by a refund if all policies have the units', () => {
     const { pending, unitsOf } = world()
     pending.add(minute, 5, T)

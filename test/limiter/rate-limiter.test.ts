@@ -116,6 +116,37 @@ describe('a decision', () => {
     }
   })
 
+  it('takes of policies that count no cost by name what it takes of all, whatever costs it names', async () => {
+    const one = world()
+    expect(await one.limiter.decide([{ ...of('a', 3), costs: { tokens: 5 } }])).toMatchObject({ remaining: 7 })
+    expect(await one.limiter.decide([{ ...of('a', 0), costs: { tokens: 5 } }])).toMatchObject({ chargedAt: null })
+    expect(await one.left('a')).toBe(7)
+  })
+
+  it('like one that was denied before is there at once, without a promise', async () => {
+    const one = world()
+    await one.other.decide([of('a', 10)])
+    await one.limiter.decide([of('a')])
+    for (const ms of [0, 1, 3000]) {
+      one.now += ms
+      const decision = one.limiter.decideAtOnce([of('a')])
+      expect(decision).not.toBeInstanceOf(Promise)
+      expect(decision).toMatchObject({ allowed: false, retryAfterMs: MIDNIGHT + 60_000 - one.now })
+    }
+    expect(one.limiter.decideAtOnce([of('a', 2)])).toBeInstanceOf(Promise)
+  })
+
+  it('is there at once, too, where another clock is ahead and it is denied by that as well', async () => {
+    const sliding = compiled({ name: 'sliding', algorithm: 'sliding-window', limit: 10, window: '1m' })
+    const one = world()
+    one.now = MIDNIGHT + 59_000
+    const ahead = new RateLimiter({ store: one.store, clock: () => one.now + 2000 })
+    await ahead.decide([of('a', 10, sliding)])
+    await one.limiter.decide([of('a', 1, sliding)])
+    one.now += 100
+    expect(one.limiter.decideAtOnce([of('a', 1, sliding)])).toMatchObject({ allowed: false })
+  })
+
   it('without the store follows the failure mode of the call, else that of the limiter', async () => {
     const one = world({ onStoreError: 'local', localShare: 0.5 })
     one.fail(failure('unreachable'))
@@ -150,7 +181,9 @@ describe('a decision', () => {
   it('is a denial if the subject’s own item is rejected, whatever the failure mode', async () => {
     const one = world({ onStoreError: 'allow' })
     one.fail(failure('item'), ['b'])
-    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true, failure: 'item' })
+    expect(await one.limiter.decide([of('a')])).toMatchObject({
+      ...{ allowed: false, degraded: true, failure: 'item', failureMode: 'deny' },
+    })
     expect(await one.limiter.decide([of('b')])).toMatchObject({ allowed: true, degraded: false })
   })
 
@@ -208,6 +241,21 @@ describe('a request over several subjects', () => {
     await one.limiter.decide([of('b', 10, hour)])
     expect(await one.limiter.decide(both)).toMatchObject({ retryAfterMs: 3_599_000, retryAfterIsLowerBound: false })
     expect(one.store.calls).toBe(calls + 1)
+  })
+
+  it('asks again 200 ms after a subject had no slot left, since any running request may have ended', async () => {
+    const running = compiled({ name: 'running', algorithm: 'concurrency', limit: 1, timeout: '60s' } as never)
+    const holding = (key: string, id: string) => ({ ...of(key, 1, running), holds: [{ id, forMs: 60_000 }] })
+    const w = world({ denialTtlMs: 5000 })
+    await w.other.decide([holding('a', 'first')])
+    const ask = async () => (await w.limiter.decide([holding('a', 'second'), of('b')])).allowed
+    expect(await ask()).toBe(false)
+    await w.other.reset('a')
+    w.now += 200
+    const { calls } = w.store
+    expect([await ask(), w.store.calls]).toEqual([false, calls])
+    w.now += 1
+    expect(await ask()).toBe(true)
   })
 
   it('refunds the others if one denies, and reports how they stand without the charge', async () => {
@@ -409,6 +457,43 @@ describe('a refund', () => {
     expect(await one.left('a')).toBe(10)
   })
 
+  it('of units some of which are in the store gives each back where it was charged, and none twice', async () => {
+    const tokens = compiled({ name: 'tokens', algorithm: 'fixed-window', limit: 10, window: '1h', cost: 'tokens' })
+    const both = [...minute, ...tokens]
+    const one = world({ onStoreError: 'local' })
+    const used = (costs: Record<string, number>, policies = tokens) => ({ key: 'a', policies, cost: 1, costs })
+    await one.limiter.decide([used({ tokens: 4 }, both)])
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([used({ tokens: 3 })])
+    back()
+    await one.limiter.refund(used({ tokens: 3 }, both))
+    expect([await one.left('a', minute), await one.left('a', tokens)]).toEqual([10, 6])
+  })
+
+  it('of several costs is one write', async () => {
+    const tokens = compiled({ name: 'tokens', algorithm: 'fixed-window', limit: 10, window: '1h', cost: 'tokens' })
+    const one = world()
+    const charge = { key: 'a', policies: [...minute, ...tokens], cost: 2, costs: { tokens: 3 } }
+    await one.limiter.decide([charge])
+    await one.limiter.refund(charge)
+    expect(one.store.writes).toBe(2)
+    expect([await one.left('a', minute), await one.left('a', tokens)]).toEqual([10, 10])
+  })
+
+  it.each([
+    ['leased', leased],
+    ['eventual', eventual],
+  ])('may be the first that an instance does, of units of consistency %s', async (_, policies) => {
+    const one = world()
+    await one.other.decide([of('a', 5, policies)])
+    await one.other.close()
+    const limit = policies[0]!.limit
+    expect(await one.left('a', policies)).toBe(limit - 5)
+    await one.limiter.refund(of('a', 5, policies))
+    const fresh = new RateLimiter({ store: one.store, clock: () => one.now })
+    expect((await fresh.peek([of('a', 0, policies)])).remaining).toBe(limit)
+  })
+
   it('covers each consistency even if another fails, and reports what failed', async () => {
     const one = world()
     const policies = [...minute, ...leased]
@@ -488,6 +573,10 @@ describe('a reset', () => {
     await one.limiter.close()
     expect(await one.left('a')).toBe(10)
   })
+})
+
+it('nothing is ended here of a request that holds nothing', () => {
+  expect(world().limiter.endHere('a', 'request')).toBe(false)
 })
 
 describe('units admitted without the store', () => {

@@ -3,6 +3,7 @@ import type { Deadline } from '../../limiter/deadline'
 import type { StoreUnavailableError } from '../../limiter/errors'
 import { refund, reset } from '../../limiter/give-back'
 import { SubjectItems } from '../../limiter/items'
+import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { type Item, type ItemWrite, NO_ITEM, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
 import { Subjects } from '../../limiter/subject'
@@ -140,6 +141,14 @@ describe('a refund', () => {
     await store.charge(10, THEIRS)
     await store.refund(1)
     expect(Object.keys(store.writes[0]!.whileMarks!).sort()).toEqual([THEIRS, REFUND_MARK])
+  })
+
+  it('relies on no mark but that of refunds where the item has none', async () => {
+    const store = await charged()
+    const { items } = store.memory as unknown as { items: Map<string, Item> }
+    items.set('k', { ...(await store.item()), marks: {} })
+    await store.refund(4)
+    expect([Object.keys(store.writes[0]!.whileMarks!), await store.used()]).toEqual([[REFUND_MARK], [6]])
   })
 
   it('that conflicts first writes its own mark, and is then tried again', async () => {
@@ -350,6 +359,23 @@ describe('a reset', () => {
     store.plan.push({ before: ({ charge }) => charge(5) })
     await store.reset()
     expect([await store.used(), store.deletes, store.reads]).toEqual([[0], 2, 1])
+  })
+
+  it('empties an item of which others have reserved units just before it was deleted', async () => {
+    const store = await charged()
+    const write = { guard: [], assignments: [{ field: 'b', set: T }] }
+    const reserve = () =>
+      store.memory.write('k', { parts: [{ prefix: RESERVATIONS.prefix, write }], id: { mark: 'r3', value: 1 }, at: T })
+    store.plan.push({ before: reserve })
+    await store.reset()
+    expect([await store.used(), store.deletes, store.writes.length]).toEqual([[0], 1, 1])
+  })
+
+  it('whose answer is lost is done where nothing is left', async () => {
+    const store = await charged()
+    store.plan.push({ lost: true })
+    expect(await reasonOf(store.reset())).toBe('done')
+    expect(store.deletes).toBe(1)
   })
 
   it('that finds no item is done', async () => {

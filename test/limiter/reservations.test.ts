@@ -45,11 +45,12 @@ describe('a reservation', () => {
   })
 
   it('is settled once, however often that is asked, by whichever process', async () => {
-    const { one, limiter, reserve, left } = scene()
+    const { one, limiter, reserve, left, store } = scene()
     const { reservation } = await reserve(500)
     expect(await Promise.all([one, limiter(), limiter()].map((by) => by.settle(reservation, 100)))).toContain(true)
+    const [[key, settled]] = [...(store as unknown as { items: Map<string, object> }).items] as [[string, object]]
     expect(await limiter().settle(reservation, 900)).toBe(false)
-    expect(await left()).toBe(900)
+    expect([await left(), await store.read(key)]).toEqual([900, settled])
   })
 
   it('is settled by another process in one write', async () => {
@@ -375,6 +376,20 @@ describe('a meter', () => {
     expect(await left()).toBe(0)
     await one.refund('a', 0, { costs: { tokens: 1 } })
     expect(await left()).toBe(1)
+  })
+
+  it('debits once, also where that was admitted without the store, which is asked again before it is settled', async () => {
+    const { store, time, left } = scene()
+    const one = createLimiter({ store, policies: [TOKENS], clock: () => time.now, onStoreError: 'local' })
+    const { reservation } = await one.take('a', { costs: { tokens: 100 }, reserve: '2m' })
+    const meter = one.meter(reservation!)
+    jest.mocked(store.write).mockRejectedValueOnce(new StoreUnavailableError('refused', 'away'))
+    expect(await meter.debit(150)).toEqual({ stop: false })
+    time.now += 2000
+    for (let i = 0; i < 2; i++) await one.take('a', { costs: { tokens: 1 } })
+    expect(await meter.settle()).toBe(true)
+    await one.close()
+    expect(await left()).toBe(1000 - 150 - 2)
   })
 
   it('overshoots by a debit and a tenth of its reservation, and beside others by a quarter of what was left', async () => {

@@ -4,7 +4,7 @@ import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { type ItemWrite, REFUND_MARK } from '../../limiter/stores/store'
-import { openEngine } from '../stores'
+import { openEngine, UNDER_MUTATION } from '../stores'
 import { itemsOf, MIDNIGHT } from './limiters'
 import { COUNTINGS } from './lost-answers'
 
@@ -164,7 +164,8 @@ describe('a reset of a subject of which units are reserved', () => {
     expect(writes).toHaveLength(Math.ceil((count + 1) / 100))
   })
 
-  it('does so on an engine, too', async () => {
+  const itOnEngines = UNDER_MUTATION ? it.skip : it
+  itOnEngines('does so on an engine, too', async () => {
     const engine = await openEngine('dynalite')
     try {
       const { reset, item, charge } = await world(holds(150), engine.store)
@@ -178,6 +179,14 @@ describe('a reset of a subject of which units are reserved', () => {
     }
   })
 
+  it('wipes its lock-out, and what it has reserved itself', async () => {
+    const { reset, item, store } = await world({ c: 5, b: T + 900_000 })
+    const own = { prefix: RESERVATIONS.prefix, write: { guard: [], assignments: [{ field: 'n', add: 1 }] } }
+    await store.write('k', { parts: [own], id: { mark: 'r2', value: 1 }, at: T })
+    await reset()
+    expect((await item()).policies).toEqual({ a1Zz: {}, [RESERVATIONS.prefix]: { b: T + 1001 } })
+  })
+
   it('makes no write where nothing was charged since the last one', async () => {
     const { reset, item, writes } = await world(holds(1))
     await reset()
@@ -186,12 +195,12 @@ describe('a reset of a subject of which units are reserved', () => {
     expect([writes.length, await item()]).toEqual([1, after])
   })
 
-  it('wipes what is charged until it has ended, and nothing after', async () => {
+  it('wipes what is charged until it has ended, by one write more, and nothing after', async () => {
     for (const at of [0, 1, 2]) {
-      const { reset, item, plan, charge } = await world(holds(250))
+      const { reset, item, plan, charge, writes } = await world(holds(250))
       plan.push(...Array.from({ length: at }, () => ({})), { before: () => charge('c') })
       await reset()
-      expect([at, (await item()).policies.a1Zz]).toEqual([at, {}])
+      expect([at, writes.length, (await item()).policies.a1Zz]).toEqual([at, 4, {}])
     }
   })
 

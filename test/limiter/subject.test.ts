@@ -123,6 +123,15 @@ describe('a flood of new subjects', () => {
     expect(onEvicted.mock.calls).toEqual([[outage]])
   })
 
+  it('looks at 16 subjects at most for each new one, whatever it finds', () => {
+    const known = subjects(17)
+    for (let i = 0; i < 16; i++) known.of(`waiting ${i}`).line = []
+    known.of('idle')
+    known.of('new')
+    expect(known.size).toBe(18)
+    expect(known.get('idle')).toBeDefined()
+  })
+
   it('of subjects that are all needed keeps twice as many at most', () => {
     const known = subjects()
     for (let i = 0; i < 20; i++) known.of(`${i}`).leases = new Map([['terms', lease(1)]])

@@ -91,6 +91,18 @@ describe('a refund', () => {
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [8]])
   })
 
+  it('reads again where its read took longer than a view is recent', async () => {
+    const one = world()
+    await one.other.take(4)
+    const { read } = one.loop.items.calls
+    jest.spyOn(one.loop.items.calls, 'read').mockImplementation(async (...call) => {
+      one.now += 5001
+      return read.apply(one.loop.items.calls, call)
+    })
+    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
+    expect(await one.other.left()).toEqual([9])
+  })
+
   it('reads if the view has nothing to refund', async () => {
     const one = world()
     await one.loop.peek({ key: 'k', policies: minute, cost: 0 })

@@ -495,6 +495,19 @@ describe('local counts that were evicted', () => {
     expect(await admitted(fleet, 0, 'client:new')).toBeGreaterThanOrEqual(8)
   })
 
+  it('of running requests return with the slots that were taken, until their timeout is over', async () => {
+    const { fleet, away } = fleetOf(1, { maxSubjects: 20 }, [
+      { name: 'running', algorithm: 'concurrency', limit: 2, timeout: '60s' } as never,
+    ])
+    away()
+    const { limiter } = fleet.instances[0]!
+    for (let i = 0; i < 2; i++) await limiter.acquire('client:a')
+    for (let i = 0; i < 100; i++) await limiter.acquire(`flood:${i}`)
+    expect((await limiter.acquire('client:a')).allowed).toBe(false)
+    fleet.now += 61_000
+    expect((await limiter.acquire('client:a')).allowed).toBe(true)
+  })
+
   it('return whole when their window is over', async () => {
     const { fleet } = await flooded(100, 10)
     fleet.now += 3_600_000

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
-import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
+import { commonTokens, declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
 import {
   DryRunStatus,
   determineHitLimitReached,
@@ -15,20 +15,21 @@ import { transformSync } from '@swc/core'
 const ofJest = createRequire(createRequire(import.meta.url).resolve('jest-runner'))
 const circus = ofJest('jest-circus')
 const { jestExpect: expect } = createRequire(ofJest.resolve('jest-circus'))('@jest/expect')
+const { SnapshotState } = createRequire(ofJest.resolve('jest-circus'))('jest-snapshot')
 const { ModuleMocker } = ofJest('jest-mock')
 const { ModernFakeTimers } = createRequire(ofJest.resolve('jest-circus'))('@jest/fake-timers')
 
 /** Laws are tried on few examples: they are tried for a thousand mutants. */
 const MAX_EXAMPLES = 30
 
-/**
- * Whose tests are run, where the command line names no files: those of the mutated folders, and those that stand in
- * `test` itself, which go through several of these folders.
- */
-const FOLDERS = ['algorithms', 'config-table', 'policies', 'routing']
-
 /** How long a test may compute under a mutant, beyond twice what its file took without one, in milliseconds. */
 const MAX_MS = 5000
+
+/** How long it may wait for what never comes, in milliseconds. */
+const MAX_WAIT_MS = 3000
+
+/** Statements of mutated files that a test may run under a mutant, beyond ten times those that it runs without one. */
+const MAX_STEPS = 100_000
 
 /** Stands for all tests of a file: it covers what the file runs outside of its tests, such as in `describe`. */
 const EVERY_TEST = 'every test'
@@ -37,18 +38,27 @@ const EVERY_TEST = 'every test'
  * Runs Jest's suites in this process, and for each mutant only the tests that cover it, until one fails. The modules of
  * the project are loaded anew for every file and every mutant, so nothing that one mutant left behind is seen by
  * another; what they are compiled to is kept. A mutant takes milliseconds of computing time, and Jest itself half a
- * second. Only for suites that use nothing of `jest` but `fn`, `spyOn` and fake timers.
+ * second. Only for suites that use nothing of `jest` but `fn`, `spyOn`, `mocked`, `restoreAllMocks` and fake timers.
  */
 class InProcessTestRunner {
+  static inject = [commonTokens.options]
+
   root = process.cwd()
   compiled = new Map()
   /** The milliseconds of each file, and how many mutants it has killed. */
   found = new Map()
+  /** How many statements of mutated files each test runs, and which tests are left out under mutants. */
+  steps = new Map()
+  leftOut = new Set()
   /** Where mutated code reads which mutant is active. */
   namespace = {}
   isBailing = false
   hasFailed = false
   isWithoutEnd = false
+
+  constructor({ inProcess = {} }) {
+    this.longMs = inProcess.leaveOutMs ?? Infinity
+  }
 
   capabilities() {
     return { reloadEnvironment: true }
@@ -56,19 +66,26 @@ class InProcessTestRunner {
 
   async init() {
     globalThis.__stryker__ = this.namespace
+    this.countSteps()
+    this.remember()
     const ofTests = createRequire(path.join(this.root, 'test/'))
     ofTests('./jest/variables.js').isolateVariables()
+    process.env.SLUICE_UNDER_MUTATION = 'true' // see test/stores.ts
     process.env.MAX_EXAMPLES = String(MAX_EXAMPLES) // see test/runs.ts
     const fc = ofTests('./fast-check.js')
     fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MAX_EXAMPLES, endOnFailure: true })
-    const timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
-    const mocks = new ModuleMocker(globalThis)
+    this.timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
+    this.mocks = new ModuleMocker(globalThis)
+    const { mocks, timers } = this
     const { describe, it, test, beforeAll, beforeEach, afterAll, afterEach } = circus
     Object.assign(globalThis, { describe, it, test, beforeAll, beforeEach, afterAll, afterEach, expect })
     globalThis.jest = {
       fn: mocks.fn.bind(mocks),
       spyOn: mocks.spyOn.bind(mocks),
-      useFakeTimers: () => timers.useFakeTimers(),
+      mocked: (mock) => mock,
+      restoreAllMocks: () => mocks.restoreAllMocks(),
+      useFakeTimers: (options) => timers.useFakeTimers(options),
+      setSystemTime: (at) => timers.setSystemTime(at),
       useRealTimers: () => timers.useRealTimers(),
       advanceTimersByTimeAsync: (ms) => timers.advanceTimersByTimeAsync(ms),
       getTimerCount: () => timers.getTimerCount(),
@@ -78,10 +95,16 @@ class InProcessTestRunner {
       if (/^hook_(success|failure)$/.test(name) && this.namespace.currentTestId === EVERY_TEST)
         this.namespace.currentTestId = undefined
       if (name === 'test_start') {
+        const id = test.idForStryker
         if (this.isBailing && this.hasFailed) test.mode = 'skip'
-        this.namespace.currentTestId = test.idForStryker
+        this.namespace.currentTestId = id
+        this.stepped = 0
+        this.maxSteps = this.isBailing ? MAX_STEPS + 10 * (this.steps.get(id) ?? 0) : Infinity
+        expect.setState({ currentTestName: titleOf(test) })
       }
       if (name === 'test_done') {
+        if (!this.isBailing) this.steps.set(test.idForStryker, this.stepped)
+        this.maxSteps = Infinity
         this.hasFailed ||= test.errors.length > 0
         this.namespace.currentTestId = undefined
       }
@@ -89,7 +112,7 @@ class InProcessTestRunner {
   }
 
   async dryRun({ testFiles }) {
-    const files = testFiles?.map((file) => path.resolve(this.root, file)) ?? this.suites()
+    const files = testFiles.map((file) => path.resolve(this.root, file))
     const mutantCoverage = { static: {}, perTest: {} }
     this.namespace.mutantCoverage = mutantCoverage
     this.isBailing = false
@@ -103,6 +126,8 @@ class InProcessTestRunner {
       mutantCoverage.perTest = perTest
       tests.push(...ofFile)
     }
+    for (const { id, timeSpentMs } of tests) if (timeSpentMs > this.longMs) this.leftOut.add(id)
+    this.keep()
     return { status: DryRunStatus.Complete, tests, mutantCoverage }
   }
 
@@ -126,6 +151,7 @@ class InProcessTestRunner {
         if (this.isWithoutEnd) return { status: MutantRunStatus.Timeout }
         if (this.hasFailed) {
           this.foundOf(file).kills++
+          this.keep()
           break
         }
       }
@@ -137,7 +163,11 @@ class InProcessTestRunner {
 
   async runFile(file, chosen, mutant) {
     const { namespace } = this
+    this.timers.useRealTimers()
+    this.mocks.restoreAllMocks()
     circus.resetState()
+    if (mutant !== undefined) circus.getState().testTimeout = MAX_WAIT_MS
+    expect.setState({ testPath: file, snapshotState: snapshotOf(file) })
     namespace.activeMutant = mutant
     namespace.currentTestId = EVERY_TEST
     const bounded = (call) => (mutant === undefined ? call() : this.bounded(call, file))
@@ -157,7 +187,7 @@ class InProcessTestRunner {
         if (child.type === 'describeBlock') visit(child)
         else {
           child.idForStryker = `${name}: ${titleOf(child)}`
-          if (chosen && !chosen.has(child.idForStryker)) child.mode = 'skip'
+          if (chosen && !(chosen.has(child.idForStryker) && !this.leftOut.has(child.idForStryker))) child.mode = 'skip'
           const { fn } = child
           if (fn) child.fn = () => bounded(fn)
         }
@@ -193,12 +223,46 @@ class InProcessTestRunner {
     return path.relative(this.root, file)
   }
 
-  suites() {
-    return readdirSync(path.join(this.root, 'test'), { recursive: true })
-      .filter((name) => name.endsWith('.test.ts') && (!name.includes('/') || FOLDERS.includes(name.split('/')[0])))
-      .map((name) => path.join(this.root, 'test', name))
+  /** A loop that awaits in each round blocks timers, and so ends here: mutated code asks for the test all the time. */
+  countSteps() {
+    let current
+    this.stepped = 0
+    this.maxSteps = Infinity
+    const takeStep = () => {
+      if (++this.stepped > this.maxSteps) throw new Error('this test runs many times as long as without the mutant')
+    }
+    Object.defineProperty(this.namespace, 'currentTestId', {
+      get() {
+        takeStep()
+        return current
+      },
+      set(id) {
+        current = id
+      },
+    })
+  }
+
+  /** What the first run found is for workers, too, that are started anew. */
+  keep() {
+    const { found, steps, leftOut } = this
+    writeFileSync(`${FOUND}.new`, JSON.stringify({ found: [...found], steps: [...steps], leftOut: [...leftOut] }))
+    renameSync(`${FOUND}.new`, FOUND) // a worker may be ended at any moment
+  }
+
+  remember() {
+    if (!existsSync(FOUND)) return
+    const { found, steps, leftOut } = JSON.parse(readFileSync(FOUND, 'utf8'))
+    Object.assign(this, { found: new Map(found), steps: new Map(steps), leftOut: new Set(leftOut) })
   }
 }
+
+const FOUND = path.resolve('.mutation-found.json')
+
+const snapshotOf = (file) =>
+  new SnapshotState(path.join(path.dirname(file), '__snapshots__', `${path.basename(file)}.snap`), {
+    updateSnapshot: 'none',
+    snapshotFormat: { escapeString: false, printBasicPrototype: false },
+  })
 
 const CALL = new vm.Script('__stryker__.call()')
 
@@ -224,7 +288,7 @@ class Modules {
       if (wanted === 'fast-check') return ofNode(path.join(this.root, 'test/fast-check.js'))
       if (!wanted.startsWith('.') || wanted.includes('node_modules')) return ofNode(wanted)
       const target = path.resolve(path.dirname(file), wanted)
-      const found = [`${target}.ts`, `${target}/index.ts`].find(isFile)
+      const found = [target, `${target}.ts`, `${target}/index.ts`].find((name) => name.endsWith('.ts') && isFile(name))
       return found ? this.imported(found) : ofNode(wanted)
     }
     this.scriptOf(file)(module.exports, require, module, file, path.dirname(file))
@@ -259,5 +323,10 @@ class Modules {
 }
 
 const isFile = (file) => existsSync(file) && statSync(file).isFile()
+
+/** What this runner can be told by the configuration. */
+export const strykerValidationSchema = {
+  properties: { inProcess: { type: 'object', properties: { leaveOutMs: { type: 'number' } } } },
+}
 
 export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'in-process', InProcessTestRunner)]
