@@ -6,11 +6,10 @@ import { allowedByAll, giveBack, oneByOne, type Part, peek, take, taken, uncharg
 import { Deadline, waitAtMost } from './deadline'
 import { compose, type Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
-import type { SubjectItems } from './items'
+import { SubjectItems } from './items'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { type Charge, type ChargeTime, checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
-import { TakeLoop } from './take-loop'
 import type { SubjectVerdicts } from './view'
 
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
@@ -20,7 +19,6 @@ export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
  * share a write.
  */
 export class RateLimiter {
-  readonly loop: TakeLoop
   /** The subjects as they are stored. */
   readonly items: SubjectItems
   private readonly strategies: Strategies
@@ -40,10 +38,8 @@ export class RateLimiter {
     } = options
     const { onStoreError = 'local', localShare = 1 } = options
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
-    const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
-    this.loop = new TakeLoop(loopOptions)
-    this.items = this.loop.items
-    this.strategies = new Strategies(this.loop, onEvent)
+    this.items = new SubjectItems({ store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent })
+    this.strategies = new Strategies(this.items, onEvent)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
   }
@@ -71,7 +67,7 @@ export class RateLimiter {
   }
 
   now(): EpochMs {
-    return this.loop.now()
+    return this.items.now()
   }
 
   /** Asks a store that keeps failing again within half a second, however long it has been away. */
@@ -95,7 +91,7 @@ export class RateLimiter {
   async refund(charge: Charge, { chargedAt, delayMs }: RefundOptions = {}): Promise<void> {
     const whole = toUnits(charge)
     if (!charge.costs) checkCost(charge.cost, 1)
-    const now = this.loop.now()
+    const now = this.items.now()
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
@@ -112,7 +108,7 @@ export class RateLimiter {
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
   reset(key: string): Promise<void> {
-    return this.loop.reset(key)
+    return this.items.reset(key)
   }
 
   /** Returns leased units, and sends counts in memory to the store, for a program that stops. */
@@ -121,7 +117,7 @@ export class RateLimiter {
   }
 
   private async decideByCalls(charges: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
-    const askedAt = this.loop.now()
+    const askedAt = this.items.now()
     const deadline = new Deadline(this.deadlineMs)
     try {
       const parts = this.partsOf(charges)
@@ -155,7 +151,7 @@ export class RateLimiter {
 
   private async loadFallback(): Promise<Fallback> {
     const { Fallback } = await import('./consistency/fallback.ts')
-    this.fallback ??= new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject))
+    this.fallback ??= new Fallback(this.items, (subject) => this.strategies.lastSeen(subject))
     return this.fallback
   }
 

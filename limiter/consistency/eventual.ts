@@ -3,9 +3,9 @@ import { apply } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
+import type { SubjectItems } from '../items'
 import { type Charge, type ChargeTime, type Subject, unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
-import type { TakeLoop } from '../take-loop'
 import { type EventualCount, type EventualEntry, PendingCharges } from './counts'
 import { lateWrite } from './late-charges'
 import type { Strategy } from './strategy'
@@ -27,13 +27,13 @@ const FAILING_FOR_MS = 2000
  * admitted, and nowhere once that window is over.
  */
 export class Eventual implements Strategy {
-  constructor(private readonly loop: TakeLoop) {}
+  constructor(private readonly items: SubjectItems) {}
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const { key, policies } = charge
     const local = this.countIn(key)
     if (!local) return undefined
-    const now = this.loop.now()
+    const now = this.items.now()
     const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, charge, now)
     if (allStepsAllow(steps)) return undefined
@@ -45,7 +45,7 @@ export class Eventual implements Strategy {
     const { key, policies } = charge
     const local = this.countsOf(key)
     this.throwIfStale(charge, local)
-    const now = this.loop.now()
+    const now = this.items.now()
     const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, charge, now)
     const allowed = allStepsAllow(steps)
@@ -65,8 +65,8 @@ export class Eventual implements Strategy {
   async peek(charge: Charge): Promise<Verdicts> {
     const { key, policies } = charge
     const local = this.countIn(key)
-    if (!local) return this.loop.peek(charge)
-    const now = this.loop.now()
+    if (!local) return this.items.peek(charge)
+    const now = this.items.now()
     const states = this.statesOf(charge, local)
     return verdictsOf(stepAll(states, policies, charge, now), states, policies, now)
   }
@@ -74,7 +74,7 @@ export class Eventual implements Strategy {
   /** How the store stood when it was last seen, and what was admitted here since. */
   lastSeen({ key, policies }: Subject): States {
     const local = this.countIn(key)
-    const view = this.loop.items.view(key)
+    const view = this.items.view(key)
     return policies.map((policy) => local?.entries.get(policy.prefix)?.fields ?? fieldsOf(view?.item, policy))
   }
 
@@ -83,25 +83,25 @@ export class Eventual implements Strategy {
     const { key, policies, cost: units } = charge
     const local = this.countIn(key)
     const here = local?.pending.takeBack(policies, units, charged.at) ?? 0
-    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.loop.now())
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.items.now())
     if (here === units) return
     const there = units - here
     await local?.pending.confirmed()
-    await this.loop.refund({ key, policies, cost: there }, charged)
-    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.loop.now())
+    await this.items.refund({ key, policies, cost: there }, charged)
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.items.now())
   }
 
   standing(subject: Subject): Verdicts | undefined {
     const local = this.countIn(subject.key)
     if (!local) return undefined
     const states = this.statesOf(subject, local)
-    return standAll(states, subject.policies, this.loop.now())
+    return standAll(states, subject.policies, this.items.now())
   }
 
   /** Writes what is pending, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
     const all: EventualCount[] = []
-    for (const [, record] of this.loop.items.subjects) {
+    for (const [, record] of this.items.subjects) {
       if (record.eventual) all.push(record.eventual)
       delete record.eventual
     }
@@ -109,16 +109,16 @@ export class Eventual implements Strategy {
   }
 
   private countIn(key: string): EventualCount | undefined {
-    return this.loop.items.subjects.get(key)?.eventual
+    return this.items.subjects.get(key)?.eventual
   }
 
   private countsOf(key: string): EventualCount {
-    const record = this.loop.items.subjects.of(key)
+    const record = this.items.subjects.of(key)
     if (record.eventual) return record.eventual
     const local: EventualCount = {
       key,
       entries: new Map(),
-      pending: new PendingCharges((late) => this.loop.chargeLate(key, late)),
+      pending: new PendingCharges((late) => this.items.chargeLate(key, late)),
       triedAt: -Infinity,
       failures: 0,
       flush: () => {
@@ -133,7 +133,7 @@ export class Eventual implements Strategy {
   private statesOf({ key, policies }: Subject, { entries }: EventualCount): States {
     return policies.map((policy) => {
       const entry = entries.get(policy.prefix)
-      return entry ? entry.fields : fieldsOf(this.loop.items.view(key)?.item, policy)
+      return entry ? entry.fields : fieldsOf(this.items.view(key)?.item, policy)
     })
   }
 
@@ -148,13 +148,13 @@ export class Eventual implements Strategy {
   }
 
   private syncIfDue(subject: Subject, local: EventualCount): void {
-    const now = this.loop.now()
+    const now = this.items.now()
     if (Math.abs(now - local.triedAt) >= syncMsOf(subject)) this.beginSync(local)
   }
 
   private beginSync(local: EventualCount): void {
     if (local.syncing) return
-    local.triedAt = this.loop.now()
+    local.triedAt = this.items.now()
     local.syncing = this.sync(local).finally(() => {
       local.syncing = undefined
     })
@@ -169,9 +169,9 @@ export class Eventual implements Strategy {
   private async sync(local: EventualCount): Promise<void> {
     const { key, entries, pending } = local
     try {
-      if (!(await pending.flush())) await this.loop.peek({ key, policies: [], cost: 0 })
-      const now = this.loop.now()
-      const item = this.loop.items.view(key)?.item
+      if (!(await pending.flush())) await this.items.peek({ key, policies: [], cost: 0 })
+      const now = this.items.now()
+      const item = this.items.view(key)?.item
       for (const entry of entries.values()) {
         const fields = fieldsOf(item, entry.policy)
         const added = pending.pendingOf(entry.policy)

@@ -6,10 +6,10 @@ import type { CompiledPolicy } from '../compiled-policy'
 import { compose, type Decision } from '../decision'
 import { StoreUnavailableError } from '../errors'
 import { refundsOf } from '../give-back'
+import type { SubjectItems } from '../items'
 import type { FailureMode } from '../options'
 import { type Charge, type ChargeTime, NO_UNITS, type Subject, takesNone, unitsOf } from '../request'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
-import type { TakeLoop } from '../take-loop'
 import type { SubjectVerdicts } from '../view'
 import { admit, count, end, type OutageCount, PendingCharges, verdictOf, withUnits } from './counts'
 import { EvictedCounts } from './evicted-counts'
@@ -41,7 +41,7 @@ export class Fallback {
   >()
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly items: SubjectItems,
     private readonly lastSeen: LastSeen,
   ) {}
 
@@ -51,7 +51,7 @@ export class Fallback {
     const allowed = mode === 'allow'
     const answers = charges.map((charge) => {
       const { policies } = charge
-      const whole = stepAll([], policies, allowed ? charge : NO_UNITS, this.loop.now())
+      const whole = stepAll([], policies, allowed ? charge : NO_UNITS, this.items.now())
       const verdicts: Verdicts = whole.map(({ verdict }, i) =>
         allowed || policies[i]!.nonBlocking
           ? { ...verdict, allowed: true, retryAfterMs: 0 }
@@ -67,9 +67,9 @@ export class Fallback {
    * in a second for each. `undefined` where there is nothing to write.
    */
   flush(charges: readonly Charge[]): Promise<unknown> | undefined {
-    const now = this.loop.now()
+    const now = this.items.now()
     const flushed = charges.flatMap(({ key }) => {
-      const record = this.loop.items.subjects.get(key)
+      const record = this.items.subjects.get(key)
       if (!record?.outage) return []
       const { outage, view } = record
       if (isOver(outage, now)) record.outage = undefined
@@ -83,7 +83,7 @@ export class Fallback {
 
   /** Writes all of it to the store, as far as it can be asked: for a program that stops. */
   async close(): Promise<void> {
-    const all = [...this.loop.items.subjects].flatMap(([, { outage }]) => outage ?? [])
+    const all = [...this.items.subjects].flatMap(([, { outage }]) => outage ?? [])
     await Promise.all(all.map(flushOne))
   }
 
@@ -97,7 +97,7 @@ export class Fallback {
     const counts = policies.map(({ prefix }) => local.counts.get(prefix)!)
     const own = counts.map(({ policy }) => policy)
     const states = counts.map(({ fields }) => fields)
-    for (const { prefix, write } of refundsOf({ policies: own, cost: units }, states, charged, this.loop.now())) {
+    for (const { prefix, write } of refundsOf({ policies: own, cost: units }, states, charged, this.items.now())) {
       const { policy, fields } = local.counts.get(prefix)!
       count(local, policy, apply(write, fields))
     }
@@ -107,11 +107,11 @@ export class Fallback {
   /** Ends what a request holds that was admitted here; false where it holds nothing. */
   end(key: string, id: string): boolean {
     const local = this.countIn(key)
-    return local !== undefined && end(local, id, this.loop.now())
+    return local !== undefined && end(local, id, this.items.now())
   }
 
   private locally(charges: readonly Charge[], share: number): Decision {
-    const now = this.loop.now()
+    const now = this.items.now()
     const answers: SubjectVerdicts[] = []
     const before: SubjectVerdicts[] = [] // how those stand that are not charged after all
     const after: (() => void)[] = []
@@ -156,14 +156,14 @@ export class Fallback {
   }
 
   private countIn(key: string): OutageCount | undefined {
-    return this.loop.items.subjects.get(key)?.outage
+    return this.items.subjects.get(key)?.outage
   }
 
   private countOf(key: string): OutageCount {
-    const record = this.loop.items.subjects.of(key)
+    const record = this.items.subjects.of(key)
     record.outage ??= {
       counts: new Map(),
-      pending: new PendingCharges((late) => this.loop.chargeLate(key, late)),
+      pending: new PendingCharges((late) => this.items.chargeLate(key, late)),
       admittedAt: -Infinity,
       flushedAt: -Infinity,
       onEvicted: ({ counts }) => this.rememberUsed(key, counts),
@@ -172,7 +172,7 @@ export class Fallback {
   }
 
   private rememberUsed(key: string, counts: OutageCount['counts']): void {
-    const now = this.loop.now()
+    const now = this.items.now()
     for (const [prefix, { policy, fields }] of counts) {
       const { remaining, resetAfterMs } = verdictOf(policy, fields, now)
       const whole = verdictOf(policy, {}, now).remaining

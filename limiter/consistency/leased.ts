@@ -3,10 +3,10 @@ import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
+import type { SubjectItems } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
-import type { TakeLoop } from '../take-loop'
 import { estimateCapacity, remainingOf } from './capacity'
 import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
 import { pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
@@ -30,7 +30,7 @@ export class Leased implements Strategy {
   private readonly returning = new Set<Promise<void>>()
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly items: SubjectItems,
     private readonly writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
   ) {}
@@ -38,7 +38,7 @@ export class Leased implements Strategy {
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
     if (short <= 0) return undefined
-    return this.loop.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
+    return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
   }
 
   async take(charge: Charge): Promise<Verdicts> {
@@ -65,7 +65,7 @@ export class Leased implements Strategy {
   async peek(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
     const left = this.leftOf(charge)
-    const verdicts = await this.loop.peek({ ...charge, cost: Math.max(0, cost - left) })
+    const verdicts = await this.items.peek({ ...charge, cost: Math.max(0, cost - left) })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
 
@@ -77,43 +77,43 @@ export class Leased implements Strategy {
     const { cost: units } = charge
     const state = this.stateIn(charge)
     const lease = state?.granting ? undefined : state?.lease // one that is on its way replaces it
-    const isOfLease = isSpendable(lease, this.loop.now()) && charged.at >= lease.takenAt
+    const isOfLease = isSpendable(lease, this.items.now()) && charged.at >= lease.takenAt
     const here = isOfLease ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
-    if (here < units) await this.loop.refund({ ...charge, cost: units - here }, charged)
+    if (here < units) await this.items.refund({ ...charge, cost: units - here }, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    const verdicts = this.loop.standing(subject)
+    const verdicts = this.items.standing(subject)
     return verdicts && withMore(verdicts, this.leftOf(subject), 0)
   }
 
   /** Gives back what is not spent, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
     const states: LeaseState[] = []
-    for (const [, record] of this.loop.items.subjects) {
+    for (const [, record] of this.items.subjects) {
       states.push(...(record.leases?.values() ?? []))
       delete record.leases
     }
     const returned = states.map(async (state) => {
       await state.granting?.catch(() => {})
       const { lease } = state
-      if (isSpendable(lease, this.loop.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
+      if (isSpendable(lease, this.items.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
     })
     await Promise.allSettled([...returned, ...this.returning])
   }
 
   private leftOf(subject: Subject): number {
     const lease = this.stateIn(subject)?.lease
-    return isSpendable(lease, this.loop.now()) ? lease.left : 0
+    return isSpendable(lease, this.items.now()) ? lease.left : 0
   }
 
   private stateIn({ key, policies }: Subject): LeaseState | undefined {
-    return this.loop.items.subjects.get(key)?.leases?.get(termsOf(policies))
+    return this.items.subjects.get(key)?.leases?.get(termsOf(policies))
   }
 
   private stateOf({ key, policies }: Subject): LeaseState {
-    const record = this.loop.items.subjects.of(key)
+    const record = this.items.subjects.of(key)
     record.leases ??= new Map()
     const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
@@ -125,13 +125,13 @@ export class Leased implements Strategy {
   /** Takes a lease, of which this request's cost is spent at once. */
   private async grant(state: LeaseState, { policies, cost }: Charge): Promise<Verdicts> {
     const { key, size } = state
-    const kept = isSpendable(state.lease, this.loop.now()) ? state.lease : undefined
+    const kept = isSpendable(state.lease, this.items.now()) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const deadline = this.loop.items.deadline()
+    const deadline = this.items.deadline()
 
     for (let tries = 1; ; tries++) {
-      const now = this.loop.now()
-      const available = estimateCapacity(this.loop.items.view(key), policies, now, size.pauseMs(now))
+      const now = this.items.now()
+      const available = estimateCapacity(this.items.view(key), policies, now, size.pauseMs(now))
       const { units: more, isScarce } = size.next(now, available)
       const wish = Math.max(least + state.awaited, more)
       const units = unitsAtTry(tries, least, wish, available.left)
@@ -147,7 +147,7 @@ export class Leased implements Strategy {
       if (isScarce) this.pause(state, policies, now)
       size.spent(cost, now)
       // what was held before is spent on this request
-      const expiresAt = now + estimateCapacity(this.loop.items.view(key), policies, now, 0).endsInMs
+      const expiresAt = now + estimateCapacity(this.items.view(key), policies, now, 0).endsInMs
       // requests that pass uncharged go one by one
       const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
       state.lease = { left: surplus, units, takenAt: now, usedAt: now, expiresAt, policies, verdicts }
@@ -158,7 +158,7 @@ export class Leased implements Strategy {
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {
     const { lease, size } = state
-    const now = this.loop.now()
+    const now = this.items.now()
     if (!isSpendable(lease, now)) return undefined
     if (now - lease.usedAt > size.spanMs) this.giveBackSurplus(state, lease, cost, now)
     if (lease.left < cost) return undefined
@@ -174,7 +174,7 @@ export class Leased implements Strategy {
    */
   private giveBackSurplus(state: LeaseState, lease: Lease, cost: number, now: EpochMs): void {
     const { size, key } = state
-    const available = estimateCapacity(this.loop.items.view(key), lease.policies, now, size.pauseMs(now))
+    const available = estimateCapacity(this.items.view(key), lease.policies, now, size.pauseMs(now))
     const surplus = lease.left - Math.max(cost, size.next(now, available).units)
     if (surplus < WORTH_GIVING_BACK) return
     const work = this.returned(state, lease, surplus)
@@ -188,21 +188,21 @@ export class Leased implements Strategy {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
     const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.loop.refund({ key, policies, cost: units }, { at: lease.takenAt })
+    await this.items.refund({ key, policies, cost: units }, { at: lease.takenAt })
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
   private pause(state: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): void {
-    const view = this.loop.items.view(state.key)
+    const view = this.items.view(state.key)
     const { left, refill, refillMs } = estimateCapacity(view, policies, now, state.size.pauseMs(now))
     if (refill > left) state.pausedUntil = now + refillMs
   }
 
   /** The denial of a request that would ask for units too soon. */
   private paused(subject: Subject): Verdicts | undefined {
-    const waitMs = pauseLeftMs(this.stateIn(subject), this.loop.now())
+    const waitMs = pauseLeftMs(this.stateIn(subject), this.items.now())
     if (waitMs === 0) return undefined
-    return this.loop.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
+    return this.items.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
 
   private async charged(
@@ -214,11 +214,11 @@ export class Leased implements Strategy {
   ): Promise<Verdicts> {
     const { key, size } = state
     throwIfThrottled(state, now)
-    const before = this.loop.items.view(key)
+    const before = this.items.view(key)
     try {
       const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
       if (before) {
-        const [expected, found] = [before, this.loop.items.view(key)].map((view) => remainingOf(view, policies, now))
+        const [expected, found] = [before, this.items.view(key)].map((view) => remainingOf(view, policies, now))
         const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
         size.othersTook(Math.max(0, taken), now - before.seenAt)
       }

@@ -1,9 +1,9 @@
 import type { CompiledPolicy } from '../compiled-policy'
+import type { SubjectItems } from '../items'
 import type { OnEvent } from '../options'
 import type { Consistency } from '../policies/policy'
 import { type Charge, evenly, type Subject } from '../request'
 import { type States, statesOf } from '../steps'
-import type { TakeLoop } from '../take-loop'
 import type { SubjectVerdicts } from '../view'
 import type { Eventual } from './eventual'
 import type { Leased } from './leased'
@@ -23,11 +23,11 @@ export class Strategies {
   private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly items: SubjectItems,
     private readonly onEvent: OnEvent,
   ) {
-    this.writes = new WriteCoalescer(loop)
-    this.strict = new Strict(loop, this.writes, () => this.loadLeased(), onEvent)
+    this.writes = new WriteCoalescer(items)
+    this.strict = new Strict(items, this.writes, () => this.loadLeased(), onEvent)
   }
 
   /** Whether these policies can be counted at once. */
@@ -61,7 +61,7 @@ export class Strategies {
 
   /** What was last seen of a subject in the store, and counted here since. */
   lastSeen(subject: Subject): States {
-    return this.eventual?.lastSeen(subject) ?? statesOf(this.loop.items.view(subject.key), subject.policies)
+    return this.eventual?.lastSeen(subject) ?? statesOf(this.items.view(subject.key), subject.policies)
   }
 
   /** Gives back leased units, and writes down what is only in memory. */
@@ -71,13 +71,13 @@ export class Strategies {
 
   private async loadLeased(): Promise<Leased> {
     const { Leased } = await import('./leased.ts')
-    this.leased ??= new Leased(this.loop, this.writes, this.onEvent)
+    this.leased ??= new Leased(this.items, this.writes, this.onEvent)
     return this.leased
   }
 
   private async loadEventual(): Promise<Eventual> {
     const { Eventual } = await import('./eventual.ts')
-    this.eventual ??= new Eventual(this.loop)
+    this.eventual ??= new Eventual(this.items)
     return this.eventual
   }
 

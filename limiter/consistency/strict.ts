@@ -1,8 +1,8 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import { StoreUnavailableError } from '../errors'
+import type { SubjectItems } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
-import type { TakeLoop } from '../take-loop'
 import type { SubjectVerdicts } from '../view'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
@@ -25,18 +25,18 @@ export class Strict implements Strategy {
   private leased: Strategy | undefined
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly items: SubjectItems,
     private readonly writes: WriteCoalescer,
     private readonly loadLeased: () => Promise<Strategy>,
     private readonly onEvent: OnEvent,
   ) {}
 
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    return this.isHot(charge) ? undefined : this.loop.knownDenial(charge)
+    return this.isHot(charge) ? undefined : this.items.knownDenial(charge)
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    return (this.isHot(charge) ? this.leased! : this.loop).cachedDenial(charge)
+    return (this.isHot(charge) ? this.leased! : this.items).cachedDenial(charge)
   }
 
   take(charge: Charge): Promise<Verdicts> {
@@ -51,27 +51,27 @@ export class Strict implements Strategy {
   }
 
   peek(charge: Charge): Promise<Verdicts> {
-    return (this.isHot(charge) ? this.leased! : this.loop).peek(charge)
+    return (this.isHot(charge) ? this.leased! : this.items).peek(charge)
   }
 
   giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
-    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.loop.refund(charge, charged)
+    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.items.refund(charge, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    return (this.isHot(subject) ? this.leased! : this.loop).standing(subject)
+    return (this.isHot(subject) ? this.leased! : this.items).standing(subject)
   }
 
   /** A subject is hot whichever policies found that out, and leased only for those that can be. */
   private isHot(charge: Subject & Partial<Units>): boolean {
     if (!this.leased || !isLeasable(charge)) return false
-    const { hotUntil = 0 } = this.loop.items.subjects.get(charge.key) ?? {}
-    const leftMs = hotUntil - this.loop.now()
+    const { hotUntil = 0 } = this.items.subjects.get(charge.key) ?? {}
+    const leftMs = hotUntil - this.items.now()
     return leftMs > 0 && leftMs <= 2 * HOT_MS
   }
 
   private remember(key: string): void {
-    this.loop.items.subjects.of(key).hotUntil = this.loop.now() + HOT_MS * (1 + Math.random())
+    this.items.subjects.of(key).hotUntil = this.items.now() + HOT_MS * (1 + Math.random())
     this.onEvent({ kind: 'hot-key' })
   }
 }

@@ -1,8 +1,8 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
+import type { SubjectItems } from '../items'
 import type { Charge, Subject } from '../request'
 import type { WaitingRequest } from '../subject'
-import type { TakeLoop } from '../take-loop'
 
 /** Requests that share one write: enough that a write is hardly ever the bottleneck, few enough to answer soon. */
 const MAX_AT_ONCE = 200
@@ -16,23 +16,23 @@ const MAX_HOLDING = 40
  * Lambda there is one request at a time, and this adds nothing.
  */
 export class WriteCoalescer {
-  constructor(private readonly loop: TakeLoop) {}
+  constructor(private readonly items: SubjectItems) {}
 
   /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {
     const { key, policies } = charge
-    const record = this.loop.items.subjects.of(key)
-    if (record.line) return this.loop.cachedDenial(charge) ?? waitIn(record.line, charge)
+    const record = this.items.subjects.of(key)
+    if (record.line) return this.items.cachedDenial(charge) ?? waitIn(record.line, charge)
     record.line = []
     try {
-      return (await this.loop.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
+      return (await this.items.decideBatch({ key, policies, requests: [charge] }, deadline))[0]!
     } finally {
       this.next(key)
     }
   }
 
   private next(key: string): void {
-    const record = this.loop.items.subjects.of(key)
+    const record = this.items.subjects.of(key)
     const line = record.line!
     const [first] = line
     if (!first) record.line = undefined
@@ -41,7 +41,7 @@ export class WriteCoalescer {
 
   private async decide({ key, policies }: Subject, batch: readonly WaitingRequest[]): Promise<void> {
     try {
-      const answers = await this.loop.decideBatch({ key, policies, requests: batch })
+      const answers = await this.items.decideBatch({ key, policies, requests: batch })
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
     } catch (error) {
       for (const { reject } of batch) reject(error)

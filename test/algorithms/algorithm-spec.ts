@@ -96,7 +96,7 @@ export interface Snapshot<Quota> {
 }
 
 /**
- * Applies events to a stored state as the take loop does: a write made from the instance's own view first, and one made
+ * Applies events to a stored state as `decide` does: a write made from the instance's own view first, and one made
  * from the stored state where the store refuses that.
  *
  * @param quotas one for each instance, where instances have different limits.

@@ -2,9 +2,9 @@ import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Eventual } from '../../limiter/consistency/eventual'
 import { StoreUnavailableError } from '../../limiter/errors'
+import { SubjectItems } from '../../limiter/items'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
-import { TakeLoop } from '../../limiter/take-loop'
 import { CountingStore, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -44,9 +44,9 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   const [write, read] = [failing(store.write.bind(store)), failing(store.read.bind(store))]
   jest.spyOn(store, 'write').mockImplementation(write)
   jest.spyOn(store, 'read').mockImplementation(read)
-  const loop = new TakeLoop({ ...options, store })
-  const others = new TakeLoop({ ...options, store: memory })
-  const eventual = new Eventual(loop)
+  const items = new SubjectItems({ ...options, store })
+  const others = new SubjectItems({ ...options, store: memory })
+  const eventual = new Eventual(items)
   const take = (cost = 1, key = 'k', those = policies) => eventual.take({ key, policies: those, cost })
   const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining
   /** The units that the store has counted. */
@@ -59,7 +59,7 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   }
   const others_ = async (units: number) =>
     void (await others.decideBatch({ key: 'k', policies, requests: [{ cost: units }] }))
-  return Object.assign(world, { store, loop, eventual, policies, take, stored, here, later, others: others_ })
+  return Object.assign(world, { store, items, eventual, policies, take, stored, here, later, others: others_ })
 }
 
 describe('an eventual count', () => {
@@ -102,7 +102,7 @@ describe('an eventual count', () => {
   it('starts from the last view of the store', async () => {
     const one = world(daily(10))
     await one.others(8)
-    await one.loop.peek({ key: 'k', policies: one.policies, cost: 0 })
+    await one.items.peek({ key: 'k', policies: one.policies, cost: 0 })
     expect((await one.take(3))[0]).toMatchObject({ allowed: false, remaining: 2 })
     expect((await one.take(2))[0]).toMatchObject({ allowed: true, remaining: 0 })
   })
@@ -395,7 +395,7 @@ describe('a subject with an eventual count', () => {
     await one.take(5)
     await settled()
     await one.take(7)
-    await one.loop.items.subjects.forget('k')
+    await one.items.subjects.forget('k')
     expect(one.here()).toBeUndefined()
     await one.eventual.close()
     expect(await one.stored()).toBe(5)

@@ -3,11 +3,11 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Fallback } from '../../limiter/consistency/fallback'
 import type { LateCharges } from '../../limiter/consistency/late-charges'
 import { StoreUnavailableError } from '../../limiter/errors'
+import type { SubjectItems } from '../../limiter/items'
 import type { FailureMode } from '../../limiter/options'
 import type { Subject } from '../../limiter/request'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { Subjects } from '../../limiter/subject'
-import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled } from './policies'
 
@@ -30,20 +30,18 @@ function world(maxSubjects = 1000) {
   const told: { key: string; units: number[]; codes: string[] }[] = []
   let ids = 0
   const subjects = new Subjects(maxSubjects, () => world.now)
-  const loop = {
+  const items = {
     now: () => world.now,
-    items: {
-      nextId: () => ({ mark: 'r0', value: ++ids }),
-      subjects,
-    },
+    nextId: () => ({ mark: 'r0', value: ++ids }),
+    subjects,
     async chargeLate(key: string, { charges }: LateCharges) {
       told.push({ key, units: charges.map(({ units }) => units), codes: charges.map(({ policy }) => policy.prefix) })
       if (world.error) throw world.error
       return true
     },
-  } as unknown as TakeLoop
+  } as unknown as SubjectItems
   const lastSeen = ({ key, policies }: Subject) => policies.map(({ prefix }) => seen.get(`${key} ${prefix}`))
-  const fallback = new Fallback(loop, lastSeen)
+  const fallback = new Fallback(items, lastSeen)
   const charge = (key: string, cost = 1, policies: readonly CompiledPolicy[] = all) => ({ key, policies, cost })
   const take = (
     cost = 1,

@@ -50,7 +50,7 @@ function expectAsGood(decision: Decision, truth: Decision): void {
   expect(decision.remaining).toBeGreaterThanOrEqual(truth.remaining)
 }
 
-describe('laws of the take loop', () => {
+describe('laws of the take items', () => {
   describeStores((opened, name) => {
     const numRuns = name === 'memory' ? runs(3, 60) : runs(1, 3)
     for (const policies of policySets) {

@@ -126,9 +126,9 @@ describe('a lease larger than the units left', () => {
     let left = 5000 - (await one.used())
     one.taken.length = 0
     const inner = one.others
-    const settle = one.loop.decideBatch.bind(one.loop)
+    const settle = one.items.decideBatch.bind(one.items)
     const plan = [...leaving]
-    jest.spyOn(one.loop, 'decideBatch').mockImplementation(async (...args) => {
+    jest.spyOn(one.items, 'decideBatch').mockImplementation(async (...args) => {
       const leave = plan.shift()
       if (leave !== undefined && left > leave) {
         await inner.decideBatch({ key: 'k', policies: one.policies, requests: [{ cost: left - leave }] })
@@ -341,7 +341,7 @@ describe('a reset of a leased subject', () => {
     const one = await withLease()
     await withLease(one.policies, 'other', one)
     const other = await one.held('other')
-    void one.loop.items.subjects.forget('k')
+    void one.items.subjects.forget('k')
     expect([one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }), await one.held()]).toEqual([
       undefined,
       0,
@@ -353,7 +353,7 @@ describe('a reset of a leased subject', () => {
     const one = await withLease()
     await one.take(await one.held())
     const taking = one.take()
-    void one.loop.items.subjects.forget('k')
+    void one.items.subjects.forget('k')
     expect((await taking)[0]!.allowed).toBe(true)
     expect(one.taken.at(-1)).toBeGreaterThan(1)
     expect(await one.held()).toBe(0)
@@ -372,7 +372,7 @@ describe('a reset while a lease is on its way', () => {
     const taking = one.take(cost).catch((error: Error) => error)
     const waiting = one.take(1)
     await idle()
-    void one.loop.items.subjects.forget('k')
+    void one.items.subjects.forget('k')
     return { arrive, taking, waiting }
   }
 
@@ -389,7 +389,7 @@ describe('a reset while a lease is on its way', () => {
     one.error = new StoreUnavailableError('unreachable', 'away')
     const taking = one.take((await one.held()) + 1).catch((error: Error) => error)
     const waiting = one.take(1).catch((error: Error) => error)
-    void one.loop.items.subjects.forget('k')
+    void one.items.subjects.forget('k')
     expect(await Promise.all([taking, waiting])).toEqual([one.error, one.error])
   })
 
@@ -512,7 +512,7 @@ describe('an exhausted limit whose units come back', () => {
   it('is called at once if it has no view any more', async () => {
     const one = await drained()
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeDefined()
-    void one.loop.items.subjects.forget('k')
+    void one.items.subjects.forget('k')
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
   })
 

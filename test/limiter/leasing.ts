@@ -2,10 +2,10 @@ import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Leased } from '../../limiter/consistency/leased'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
+import { SubjectItems } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
-import { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -33,8 +33,8 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     onEvent: () => {},
   }
   const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
-  const [loop, others] = [new TakeLoop(loopOptions), new TakeLoop(loopOptions)]
-  const writes = new WriteCoalescer(loop)
+  const [items, others] = [new SubjectItems(loopOptions), new SubjectItems(loopOptions)]
+  const writes = new WriteCoalescer(items)
   const [taken, back] = [[] as number[], [] as { units: number; at: number; policies: number }[]]
   const inner = writes.take.bind(writes)
   jest.spyOn(writes, 'take').mockImplementation(async (charge, deadline) => {
@@ -44,13 +44,13 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     await world.delayed
     return verdicts
   })
-  const refund = loop.refund.bind(loop)
-  jest.spyOn(loop, 'refund').mockImplementation(async (charge, charged) => {
+  const refund = items.refund.bind(items)
+  jest.spyOn(items, 'refund').mockImplementation(async (charge, charged) => {
     back.push({ units: charge.cost, at: charged.at, policies: charge.policies.length })
     if (world.error) throw world.error
     return refund(charge, charged)
   })
-  const leases = new Leased(loop, writes, (event) => events.push(event))
+  const leases = new Leased(items, writes, (event) => events.push(event))
   const take = (cost = 1, key = 'k') => leases.take({ key, policies, cost })
   /** Sends a request in each millisecond. */
   const busy = async (requests: number, key = 'k') => {
@@ -65,7 +65,7 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     return (await leases.peek({ key, policies, cost: 0 }))[0]!.remaining - stored.remaining
   }
   const used = async (key = 'k') => policies[0]!.limit - (await others.peek({ key, policies, cost: 0 }))[0]!.remaining
-  return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
+  return Object.assign(world, { leases, items, others, policies, taken, back, events, take, busy, held, used })
 }
 /** An instance with a lease of at least 20 units. */
 export async function withLease(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {

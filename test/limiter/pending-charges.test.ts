@@ -10,7 +10,7 @@ const [minute, hour] = compiled(
 ) as [ReturnType<typeof compiled>[0], ReturnType<typeof compiled>[0]]
 const T = MIDNIGHT + 1000
 
-/** A take loop whose late charges the test answers by hand. */
+/** A take items whose late charges the test answers by hand. */
 function world() {
   const sent: { name: number; units: number[]; answer: (written: boolean) => void; fail: (error: Error) => void }[] = []
   let ids = 0

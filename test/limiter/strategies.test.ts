@@ -3,9 +3,9 @@ import { Leased } from '../../limiter/consistency/leased'
 import { Strategies } from '../../limiter/consistency/strategies'
 import { Strict } from '../../limiter/consistency/strict'
 import { StoreUnavailableError } from '../../limiter/errors'
+import { SubjectItems } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import type { Consistency } from '../../limiter/policies/policy'
-import { TakeLoop } from '../../limiter/take-loop'
 import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -20,10 +20,10 @@ function world() {
   const store = new CountingStore()
   const events: LimiterEvent[] = []
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
-  const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
-  const strategies = new Strategies(loop, (event) => events.push(event))
+  const items = new SubjectItems({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
+  const strategies = new Strategies(items, (event) => events.push(event))
   const used = async (policies: typeof strict) =>
-    (await loop.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
+    (await items.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
   /** Sends requests of one unit, one in each millisecond. */
   const busy = async (policies: typeof strict, requests: number) => {
     await strategies.load([{ policies }])
@@ -33,7 +33,7 @@ function world() {
         await part.strategy.take({ key: part.key, policies: part.policies, cost: part.cost })
     }
   }
-  return Object.assign(world, { store, events, loop, strategies, used, busy })
+  return Object.assign(world, { store, events, items, strategies, used, busy })
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -77,12 +77,12 @@ describe('the parts of a charge', () => {
 })
 
 it('the last view of an eventual subject includes what was counted in memory since', async () => {
-  const { strategies, loop, busy } = world()
+  const { strategies, items, busy } = world()
   expect(strategies.lastSeen({ key: 'k', policies: eventual })).toEqual([undefined])
   await busy(eventual, 3)
   const [{ counter }] = eventual as [(typeof eventual)[0]]
   const [fields] = strategies.lastSeen({ key: 'k', policies: eventual })
-  expect(counter.step(fields, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
+  expect(counter.step(fields, 0, items.now()).verdict.remaining).toBe(100_000 - 3)
 })
 
 it('a busy subject is leased, which is reported as an event', async () => {
@@ -112,15 +112,15 @@ describe('close', () => {
 
 describe('a reset', () => {
   it('clears the memory of each consistency', async () => {
-    const { strategies, busy, used, store, loop } = world()
+    const { strategies, busy, used, store, items } = world()
     await busy([...leased, ...eventual], 900)
     const before = [await used(leased), await used(eventual)]
-    await loop.items.subjects.forget('k')
+    await items.subjects.forget('k')
     await strategies.close()
     expect([await used(leased), await used(eventual)]).toEqual(before)
     jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
     await busy(strict, 1)
-    await loop.items.subjects.forget('k')
+    await items.subjects.forget('k')
     const { writes } = store
     await busy(strict, 20)
     expect(store.writes).toBe(writes + 20) // no longer hot
@@ -134,7 +134,7 @@ describe('a reset', () => {
     one.now += 1000
     await one.busy(eventual, 1) // its sync is under way
     let forgotten = false
-    const forgetting = one.loop.items.subjects.forget('k').then(() => {
+    const forgetting = one.items.subjects.forget('k').then(() => {
       forgotten = true
     })
     await settled()

@@ -2,10 +2,10 @@ import type { Leased } from '../../limiter/consistency/leased'
 import { Strict } from '../../limiter/consistency/strict'
 import type { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import { StoreUnavailableError } from '../../limiter/errors'
+import type { SubjectItems } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import type { ChargeTime } from '../../limiter/request'
 import { Subjects } from '../../limiter/subject'
-import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -34,12 +34,12 @@ function world(random = 0.5) {
     standing: say(`${name} standing`),
   })
   const subjects = new Subjects(1000, () => world.now)
-  const loop = {
-    ...part('loop'),
+  const items = {
+    ...part('items'),
     now: () => world.now,
-    peek: say('loop peek'),
-    refund: say('loop back'),
-    items: { subjects },
+    peek: say('items peek'),
+    refund: say('items back'),
+    subjects,
   }
   const writes = {
     async take() {
@@ -50,7 +50,7 @@ function world(random = 0.5) {
   const leases = { ...part('lease'), take: say('lease'), peek: say('lease peek') }
   const told = (event: LimiterEvent) => world.events.push(event)
   const strict = new Strict(
-    loop as unknown as TakeLoop,
+    items as unknown as SubjectItems,
     writes as unknown as WriteCoalescer,
     async () => leases as unknown as Leased,
     told,
@@ -89,7 +89,7 @@ describe('a subject whose item is throttled', () => {
       strict.standing({ key: 'k', policies })
       return [...asked]
     }
-    expect(all()).toEqual(['loop cached denial', 'loop peek', 'loop back', 'loop standing'])
+    expect(all()).toEqual(['items cached denial', 'items peek', 'items back', 'items standing'])
     await heat()
     expect(all()).toEqual(['lease cached denial', 'lease peek', 'lease back', 'lease standing'])
   })

@@ -1,10 +1,10 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
+import { SubjectItems, type SubjectItemsOptions } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, StateStore } from '../../limiter/stores/store'
-import { TakeLoop, type TakeLoopOptions } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -24,8 +24,8 @@ interface Fate {
   readonly error?: Error
 }
 
-/** A take loop, and one of another process on the same store in memory, whose calls are not counted. */
-export function world(policies: readonly CompiledPolicy[] = minute, more: Partial<TakeLoopOptions> = {}) {
+/** A take items, and one of another process on the same store in memory, whose calls are not counted. */
+export function world(policies: readonly CompiledPolicy[] = minute, more: Partial<SubjectItemsOptions> = {}) {
   const world = { now: T, theirClock: 0, reads: 0 }
   const memory = new MemoryStore()
   const [writes, events, plan] = [[] as ItemWrite[], [] as LimiterEvent[], [] as Fate[]]
@@ -50,15 +50,15 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
   }
   const options = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000, maxSubjects: 100, ...more }
   jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each draws its own idempotency mark
-  const loop = new TakeLoop({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
-  const theirs = new TakeLoop({
+  const items = new SubjectItems({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
+  const theirs = new SubjectItems({
     ...options,
     store: memory,
     clock: () => world.now + world.theirClock,
     onEvent: () => {},
   })
   const decide = async (...costs: number[]) => {
-    const answers = await loop.decideBatch({ key: 'k', policies, requests: costs.map((cost) => ({ cost })) })
+    const answers = await items.decideBatch({ key: 'k', policies, requests: costs.map((cost) => ({ cost })) })
     expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each request is answered, and nothing else
     return answers
   }
@@ -74,7 +74,7 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
     writes.length = world.reads = 0
     return told
   }
-  return Object.assign(world, { memory, loop, theirs, other, decide, writes, events, plan, calls, policies })
+  return Object.assign(world, { memory, items, theirs, other, decide, writes, events, plan, calls, policies })
 }
 export const failed = (reason: StoreUnavailableError['reason']) => new StoreUnavailableError(reason, reason)
 export const reasonOf = (work: Promise<unknown>) =>

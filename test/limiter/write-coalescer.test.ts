@@ -1,9 +1,9 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Deadline } from '../../limiter/deadline'
+import type { SubjectItems } from '../../limiter/items'
 import type { Batch, Charge } from '../../limiter/request'
 import { Subjects } from '../../limiter/subject'
-import type { TakeLoop } from '../../limiter/take-loop'
 import { compiled } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })
@@ -19,19 +19,19 @@ interface Settling {
   readonly fail: (error: unknown) => void
 }
 
-/** A take loop whose writes the test answers by hand. */
+/** A take items whose writes the test answers by hand. */
 function world() {
   const settlings: Settling[] = []
   const denials = new Map<number, Verdicts>()
-  const loop = {
+  const items = {
     decideBatch: (batch: Batch, deadline?: Deadline) =>
       new Promise<Verdicts[]>((answer, fail) =>
         settlings.push({ ...batch, costs: batch.requests.map(({ cost }) => cost), deadline, answer, fail }),
       ),
     cachedDenial: ({ cost }: Charge) => denials.get(cost),
-    items: { subjects: new Subjects(100, () => 0) },
+    subjects: new Subjects(100, () => 0),
   }
-  return { settlings, denials, writes: new WriteCoalescer(loop as unknown as TakeLoop) }
+  return { settlings, denials, writes: new WriteCoalescer(items as unknown as SubjectItems) }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 

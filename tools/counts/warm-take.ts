@@ -7,7 +7,7 @@ import { Session } from 'node:inspector'
  * sliding window in a `MemoryStore` does once twenty have gone before.
  *
  * Its argument is the limiter as one file that esbuild has bundled and not minified, in which a comment such as
- * `// limiter/take-loop.ts` stands before what came of each file.
+ * `// limiter/items.ts` stands before what came of each file.
  */
 const bundle = process.argv[2]!
 

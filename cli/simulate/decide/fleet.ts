@@ -53,7 +53,7 @@ export class Fleet implements SimulatedLimiter {
 
   private async end({ key, policies, holds, startedAt, endsAt }: Running): Promise<void> {
     this.now = Math.max(this.now, endsAt)
-    await this.instances[0]!.loop.refund({ key, policies, cost: 1, holds }, { at: startedAt })
+    await this.instances[0]!.items.refund({ key, policies, cost: 1, holds }, { at: startedAt })
   }
 
   /** The next instance, by xorshift. */

@@ -7,30 +7,30 @@ afterEach(() => jest.restoreAllMocks())
 describe('a late charge', () => {
   const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateCharges => ({
     charges: one.policies.map((policy) => ({ policy, units, chargedAt })),
-    id: one.loop.items.nextId(),
+    id: one.items.nextId(),
   })
 
   it('is one write to all policies, also past the limit', async () => {
     const one = world([...minute, ...fixed('more', 100)])
     await one.decide(4)
     one.calls()
-    expect(await one.loop.chargeLate('k', late(one, 8))).toBe(true)
+    expect(await one.items.chargeLate('k', late(one, 8))).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([
       [1, 0],
       [0, 88],
     ])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('works without a view of the subject', async () => {
     const one = world()
-    expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
+    expect(await one.items.chargeLate('k', late(one, 3))).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([[1, 0], [7]])
   })
 
   it('makes no write if its window is over', async () => {
     const one = world()
-    expect(await one.loop.chargeLate('k', late(one, 3, T - 60_000))).toBe(false)
+    expect(await one.items.chargeLate('k', late(one, 3, T - 60_000))).toBe(false)
     expect(one.calls()).toEqual([0, 0])
   })
 
@@ -42,24 +42,24 @@ describe('a late charge', () => {
     one.calls()
     const write = late(one, 10)
     const { value } = write.id!
-    expect(await one.loop.chargeLate('k', write)).toBe(true)
+    expect(await one.items.chargeLate('k', write)).toBe(true)
     expect([one.calls(), await one.other.left(), write.id!.value]).toEqual([[2, 0], [40], value])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('whose answer was lost counts once, and the view is what the store has', async () => {
     const one = world()
     one.plan.push({ lost: true })
-    expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
+    expect(await one.items.chargeLate('k', late(one, 3))).toBe(true)
     expect(await one.other.left()).toEqual([7])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('gets a new id if this process has written since, so it may count twice but never not at all', async () => {
     const one = world()
     const write = late(one, 3)
     await one.decide(1)
-    expect(await one.loop.chargeLate('k', write)).toBe(true)
+    expect(await one.items.chargeLate('k', write)).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([[3, 0], [6]])
   })
 
@@ -73,7 +73,7 @@ describe('a late charge', () => {
     ] as const) {
       jest.spyOn(StoreCalls.prototype, 'deadline').mockReturnValue(frozenDeadline(leftMs))
       one.calls()
-      expect(await reasonOf(one.loop.chargeLate('k', late(one, 1)))).toBe(CONTENTION)
+      expect(await reasonOf(one.items.chargeLate('k', late(one, 1)))).toBe(CONTENTION)
       expect(one.calls()).toEqual([writes, 0])
     }
   })
@@ -84,44 +84,44 @@ describe('a refund', () => {
     const one = world(day)
     await one.decide(4)
     one.calls()
-    await one.loop.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
+    await one.items.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
     expect(one.calls()).toEqual([1, 0])
     one.now += 5001
-    await one.loop.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
+    await one.items.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [8]])
   })
 
   it('reads again where its read took longer than a view is recent', async () => {
     const one = world()
     await one.other.take(4)
-    const { read } = one.loop.items.calls
-    jest.spyOn(one.loop.items.calls, 'read').mockImplementation(async (...call) => {
+    const { read } = one.items.calls
+    jest.spyOn(one.items.calls, 'read').mockImplementation(async (...call) => {
       one.now += 5001
-      return read.apply(one.loop.items.calls, call)
+      return read.apply(one.items.calls, call)
     })
-    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
+    await one.items.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect(await one.other.left()).toEqual([9])
   })
 
   it('reads if the view has nothing to refund', async () => {
     const one = world()
-    await one.loop.peek({ key: 'k', policies: minute, cost: 0 })
+    await one.items.peek({ key: 'k', policies: minute, cost: 0 })
     await one.other.take(4)
-    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
+    await one.items.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect(await one.other.left()).toEqual([9])
   })
 
   it('reads first without a view', async () => {
     const one = world()
     await one.other.take(4)
-    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
+    await one.items.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [9]])
   })
 
   it('reads once, also if one of the policies has nothing to refund by that', async () => {
     const one = world([...minute, ...day])
     await one.other.take(4, minute)
-    await one.loop.refund({ key: 'k', policies: one.policies, cost: 3 }, { at: T })
+    await one.items.refund({ key: 'k', policies: one.policies, cost: 3 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([
       [1, 1],
       [9, 10],
@@ -154,7 +154,7 @@ describe('an item that DynamoDB rejects', () => {
 
   it('is written at once after a reset', async () => {
     const one = await broken()
-    await one.loop.reset('k')
+    await one.items.reset('k')
     expect(await one.decide(1)).toMatchObject([[{ allowed: true }]])
   })
 
@@ -163,7 +163,7 @@ describe('an item that DynamoDB rejects', () => {
     await one.decide(1)
     one.plan.push({ error: failed('item') }, { error: failed('refused') })
     await one.decide(1).catch(() => {})
-    expect(one.loop.items.view('k')).toBeUndefined()
+    expect(one.items.view('k')).toBeUndefined()
   })
 
   it('is told apart from an unavailable table and from a bug, after which calls go on at once', async () => {
@@ -184,14 +184,14 @@ describe('an item that DynamoDB rejects', () => {
       one.plan.push(...keys.map(() => ({ error })))
       return Promise.all(
         keys.map((key) =>
-          one.loop.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }, frozenDeadline(1)).catch(() => {}),
+          one.items.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }, frozenDeadline(1)).catch(() => {}),
         ),
       )
     }
     const isAsked = async (key: string) => {
       one.plan.length = 0
       one.calls()
-      await one.loop.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }).catch(() => {})
+      await one.items.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }).catch(() => {})
       return one.calls()[0] === 1
     }
     await fail(...Array.from({ length: 1000 }, (_, i) => `k${i}`))

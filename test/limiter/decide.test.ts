@@ -15,43 +15,36 @@ import {
 
 afterEach(() => jest.restoreAllMocks())
 
-describe('the take loop', () => {
+describe('the take items', () => {
   it('reports whether its store has ever answered, and whether the circuit breaker is open', async () => {
     const one = world()
-    expect([one.loop.items.calls.reached, one.loop.items.calls.isCircuitOpen]).toEqual([false, false])
+    expect([one.items.calls.reached, one.items.calls.isCircuitOpen]).toEqual([false, false])
     await one.decide(1)
-    expect([one.loop.items.calls.reached, one.loop.items.calls.isCircuitOpen]).toEqual([true, false])
+    expect([one.items.calls.reached, one.items.calls.isCircuitOpen]).toEqual([true, false])
     one.plan.push(...Array(5).fill({ error: failed('refused') }))
     for (let i = 0; i < 5; i++) await one.decide(1).catch(() => {})
-    expect(one.loop.items.calls.isCircuitOpen).toBe(true)
+    expect(one.items.calls.isCircuitOpen).toBe(true)
   })
 
   it('caches the view of a subject until it is forgotten', async () => {
     const one = world()
-    expect([one.loop.items.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([
-      undefined,
-      undefined,
-    ])
+    expect([one.items.view('k'), one.items.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
     await one.decide(3)
-    expect(one.loop.items.view('k')).toMatchObject({ item: await one.memory.read('k'), seenAt: T })
-    expect(one.loop.standing({ key: 'k', policies: minute })).toMatchObject([{ remaining: 7 }])
-    void one.loop.items.subjects.forget('k')
-    expect([one.loop.items.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([
-      undefined,
-      undefined,
-    ])
+    expect(one.items.view('k')).toMatchObject({ item: await one.memory.read('k'), seenAt: T })
+    expect(one.items.standing({ key: 'k', policies: minute })).toMatchObject([{ remaining: 7 }])
+    void one.items.subjects.forget('k')
+    expect([one.items.view('k'), one.items.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
   })
 
   it('peeks with one read, whatever its view', async () => {
     const one = world([...minute, ...day])
     await one.other.take(4)
     expect(
-      (await one.loop.peek({ key: 'k', policies: one.policies, cost: 1 })).map(({ remaining }) => remaining),
+      (await one.items.peek({ key: 'k', policies: one.policies, cost: 1 })).map(({ remaining }) => remaining),
     ).toEqual([5, 5])
-    expect((await one.loop.peek({ key: 'k', policies: one.policies, cost: 7 })).map(({ allowed }) => allowed)).toEqual([
-      false,
-      false,
-    ])
+    expect((await one.items.peek({ key: 'k', policies: one.policies, cost: 7 })).map(({ allowed }) => allowed)).toEqual(
+      [false, false],
+    )
     expect([one.calls(), await one.other.left()]).toEqual([
       [0, 2],
       [6, 6],
@@ -64,7 +57,7 @@ describe('a request', () => {
     const one = world()
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 9, chargedAt: T }]])
     expect(await one.decide(2)).toMatchObject([[{ allowed: true, remaining: 7, chargedAt: T }]])
-    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], false])
+    expect([one.calls(), one.items.view('k')!.shared]).toEqual([[2, 0], false])
   })
 
   it('reports what its write found including charges of other instances, and marks the subject as shared', async () => {
@@ -72,9 +65,9 @@ describe('a request', () => {
     await one.decide(1)
     await one.other.take(3)
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 5 }]])
-    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], true])
+    expect([one.calls(), one.items.view('k')!.shared]).toEqual([[2, 0], true])
     await one.decide(1)
-    expect(one.loop.items.view('k')!.shared).toBe(false)
+    expect(one.items.view('k')!.shared).toBe(false)
   })
 
   it('that conflicts is decided anew from the state that it found, and reports a conflict event', async () => {
@@ -83,7 +76,7 @@ describe('a request', () => {
     await one.other.take(9)
     one.events.length = 0
     expect(await one.decide(1)).toMatchObject([[{ allowed: false, remaining: 0 }]])
-    expect([one.calls(), one.loop.items.view('k')!.shared]).toEqual([[2, 0], true])
+    expect([one.calls(), one.items.view('k')!.shared]).toEqual([[2, 0], true])
     expect(one.events.map(({ kind }) => kind).filter((kind) => kind !== 'store-call')).toEqual(['conflict'])
   })
 
@@ -94,7 +87,7 @@ describe('a request', () => {
     one.plan.push({ before: () => one.other.take(50) })
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 49 }]])
     expect(one.calls()).toEqual([3, 0])
-    expect(one.loop.items.view('k')).toMatchObject({ shared: true, contention: undefined })
+    expect(one.items.view('k')).toMatchObject({ shared: true, contention: undefined })
   })
 
   it('to a subject that other instances keep busy is made from an extrapolated state, and after a conflict from the state found', async () => {
@@ -130,7 +123,7 @@ describe('a request', () => {
     const one = world(compiled({ name: 'burst', limit: 5, window: '1s' }))
     for (let i = 0; i < 33; i++) {
       one.now += 30_000
-      void one.theirs.items.subjects.forget('k') // as instances do that have not seen each other's writes
+      void one.theirs.subjects.forget('k') // as instances do that have not seen each other's writes
       await one.other.take(1)
     }
     const fields = async () => Object.keys((await one.memory.read('k')).policies[one.policies[0]!.prefix]!).length
@@ -138,7 +131,7 @@ describe('a request', () => {
     one.now += 30_000
     expect(await one.decide(1)).toMatchObject([[{ allowed: true }]])
     expect([one.calls(), await fields()]).toEqual([[2, 0], 2])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('whose answer was lost reports its charge once in the remaining units', async () => {
@@ -155,7 +148,7 @@ describe('a request', () => {
     expect(await one.theirs.peek({ key: 'k', policies: fixed('minute', 20), cost: 0 })).toMatchObject([
       { remaining: 7 },
     ])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('is given up after a hundred consecutive conflicts, or at its deadline', async () => {
@@ -170,7 +163,7 @@ describe('a request', () => {
     ] as const) {
       expect(
         await reasonOf(
-          one.loop.decideBatch({ key: 'k', policies: pace, requests: [{ cost: 1 }] }, frozenDeadline(leftMs)),
+          one.items.decideBatch({ key: 'k', policies: pace, requests: [{ cost: 1 }] }, frozenDeadline(leftMs)),
         ),
       ).toBe(CONTENTION)
       expect(one.calls()).toEqual([writes, 0])
@@ -207,7 +200,7 @@ describe('after consecutive conflicts, a request', () => {
     await one.decide(1)
     for (let i = 0; i < 2; i++) await lose(one)
     one.now += 60_000
-    await one.loop.peek({ key: 'k', policies: minute, cost: 1 })
+    await one.items.peek({ key: 'k', policies: minute, cost: 1 })
     one.calls()
     await one.decide(1)
     expect(one.calls()).toEqual([1, 0])
@@ -230,7 +223,7 @@ describe('after consecutive conflicts, a request', () => {
       one.now += 10_000
       one.plan.push({ before: () => one.other.take(50) })
       await one.decide(1)
-      expect(one.loop.items.view('k')!.contention).toBeUndefined()
+      expect(one.items.view('k')!.contention).toBeUndefined()
     }
   })
 })

@@ -5,7 +5,7 @@ afterEach(() => jest.restoreAllMocks())
 
 describe('a cached denial', () => {
   const cachedDenial = (one: ReturnType<typeof world>, cost = 1) =>
-    one.loop.cachedDenial({ key: 'k', policies: one.policies, cost })
+    one.items.cachedDenial({ key: 'k', policies: one.policies, cost })
 
   it('does not exist for a subject without a view, even if the cost is above the limit', () => {
     expect(cachedDenial(world(), 11)).toBeUndefined()
@@ -59,7 +59,7 @@ describe('a cached denial', () => {
       one.now += 50
       await one.theirs.decideBatch({ key: 'b', policies: minute, requests: [{ cost: 1 }] })
       // Learns how far their clocks are ahead.
-      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, requests: [{ cost: 1 }] })
+      for (let i = 0; i < 2; i++) await one.items.decideBatch({ key: 'b', policies: minute, requests: [{ cost: 1 }] })
       one.now += 10
       expect(cachedDenial(one)?.[0]?.allowed).toBe(ahead ? undefined : false)
       one.calls()
@@ -96,7 +96,7 @@ describe('a denial that counts', () => {
     one.calls()
     expect(await one.decide(1)).toMatchObject([[{ allowed: false }, { allowed: true, remaining: 98 }]])
     expect(one.writes.map(({ parts }) => parts.map(({ prefix }) => prefix))).toEqual([[recording[0]!.prefix]])
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
     one.now += 30_000 // the first two entries have expired, the denied one has not
     expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 0 }, {}]])
   })
@@ -106,7 +106,7 @@ describe('a denial that counts', () => {
     await one.decide(2)
     one.plan.push({ lost: true })
     await one.decide(1)
-    expect(one.loop.items.view('k')!.item).toEqual(await one.memory.read('k'))
+    expect(one.items.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
   it('is decided anew if the subject has changed meanwhile', async () => {
