@@ -10,6 +10,7 @@ import { completionScript, SHELLS } from '../../cli/terminal/completion'
 import { Interrupts } from '../../cli/terminal/io'
 import { duration, Printer } from '../../cli/terminal/output'
 import { formatMarkdown } from '../../lib/format-markdown'
+import { startEngine } from '../../local/engines/start-engine'
 import { deploy, sluice, TIERS } from './command-line'
 
 const nowhere = { write: () => true }
@@ -120,7 +121,7 @@ describe('the command line', () => {
   })
 
   it('distinguishes a missing table from an unreachable service', async () => {
-    const at = await deploy()
+    const at = await deploy(await startEngine({}))
     const missing = await at.sluice(['tiers', 'list', '--table', 'nowhere'])
     const noState = await at.sluice(['usage', 'global', '--state-table', 'nowhere'])
     await at.put(...TIERS)
