@@ -116,6 +116,17 @@ describe('the command line', () => {
     expect(await sluice(args)).toEqual({ code: 1, out: '', err })
   })
 
+  it.each(program.commands.map((one) => [one.name(), one] as const))(
+    'is built for one command as in the whole tree: %s',
+    (name, whole) => {
+      const { commands } = buildProgram(new Session(io, '1.2.3'), name)
+      const alone = commands.find((one) => one.name() === name)!
+      if (name !== 'completion') expect(commands).toHaveLength(1)
+      const helpOf = (one: Command) => leavesOf(one).map((leaf) => leaf.helpInformation())
+      expect([alone.helpInformation(), ...helpOf(alone)]).toEqual([whole.helpInformation(), ...helpOf(whole)])
+    },
+  )
+
   it('prints its version', async () => {
     expect(await sluice(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' })
   })
