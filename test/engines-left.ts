@@ -5,7 +5,10 @@ import type { Engine } from '../local/engines/engine'
 import { startEngineProcess } from '../local/engines/engine-process'
 import { freePort } from '../local/engines/free-port'
 
-/** Outlives a suite, see test/jest/environment.js: nothing but texts, since an object keeps all of its suite's modules. */
+/**
+ * Outlives a suite, see test/jest/environment.js. It has nothing but texts, since an object would keep all modules of
+ * its suite.
+ */
 declare const leftInWorker: {
   /** Where dynoxide is, or `none` where it does not run. */
   binary?: string
@@ -19,7 +22,7 @@ export const runsDynoxide = (): boolean => {
   return leftInWorker.binary !== 'none'
 }
 
-/** An engine without tables for one suite, which leaves it to the next one when it stops it. It ends with the worker. */
+/** An engine without tables for a suite, which leaves it to the next one by stopping it. It ends with the worker. */
 export async function dynoxide(): Promise<Engine> {
   leftInWorker.engines ??= []
   const engines = leftInWorker.engines
