@@ -16,7 +16,7 @@ import { type Io, processIo } from '../cli/terminal/io'
 export async function run(args: readonly string[], io: Io, version = ''): Promise<number> {
   const session = new Session(io, version, runDev)
   try {
-    await buildProgram(session)
+    await buildProgram(session, args[0])
       .parseAsync(args, { from: 'user' })
       .finally(() => session.tellTargets())
     return EXIT.done

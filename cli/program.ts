@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Session } from './command'
+import type { AddCommand, Session } from './command'
 import { addApisLabel } from './commands/apis-label'
 import { addApisList } from './commands/apis-list'
 import { addApisRemove } from './commands/apis-remove'
@@ -118,33 +118,50 @@ const GROUPS = [
   },
 ] as const
 
-const SINGLE = [
-  addInit,
-  addDev,
-  addSimulate,
-  addTop,
-  addUsage,
-  addWhois,
-  addPeek,
-  addRefund,
-  addReset,
-  addForget,
-  addOff,
-  addOn,
-  addObserve,
-  addAttach,
-  addDetach,
-  addHistory,
-  addStatus,
-  addDoctor,
-  addCompletion,
-] as const
+const toCommand =
+  ({ name, description, commands }: (typeof GROUPS)[number]): AddCommand =>
+  (program, session) => {
+    const group = program.command(name).description(description)
+    for (const add of commands) add(group, session)
+  }
+
+/** It writes down all the others. */
+const OF_ALL = 'completion'
+
+/** By the first word of a command line. */
+const COMMANDS = new Map<string, AddCommand>([
+  ...GROUPS.map((group) => [group.name, toCommand(group)] as const),
+  ['init', addInit],
+  ['dev', addDev],
+  ['simulate', addSimulate],
+  ['top', addTop],
+  ['usage', addUsage],
+  ['whois', addWhois],
+  ['peek', addPeek],
+  ['refund', addRefund],
+  ['reset', addReset],
+  ['forget', addForget],
+  ['off', addOff],
+  ['on', addOn],
+  ['observe', addObserve],
+  ['attach', addAttach],
+  ['detach', addDetach],
+  ['history', addHistory],
+  ['status', addStatus],
+  ['doctor', addDoctor],
+  [OF_ALL, addCompletion],
+])
 
 /** Commands about APIs in AWS, which a local gateway does not have. */
 const AWS_ONLY = new Set(['attach', 'detach', 'status', 'usage-plans'])
 
-/** The whole tree of commands. */
-export function buildProgram(session: Session): Command {
+/**
+ * The tree of commands.
+ *
+ * @param asked the first word of a command line: a command or a group of this name is built alone, which is sooner.
+ * @default the whole tree
+ */
+export function buildProgram(session: Session, asked?: string): Command {
   const { stdout, stderr } = session.io
   const program = new Command('sluice')
     .description('Manages the tiers, clients and limits of Sluice, a rate limiter for Amazon API Gateway.')
@@ -158,11 +175,8 @@ export function buildProgram(session: Session): Command {
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-  for (const { name, description, commands } of GROUPS) {
-    const group = program.command(name).description(description)
-    for (const add of commands) add(group, session)
-  }
-  for (const add of SINGLE) add(program, session)
+  const alone = asked === undefined || asked === OF_ALL ? undefined : COMMANDS.get(asked)
+  for (const add of alone ? [alone] : COMMANDS.values()) add(program, session)
   program.hook('preAction', async (_, command) => {
     session.commandName = nameOf(command)
     const asksTables = command.options.some(({ long }) => long === '--endpoint')

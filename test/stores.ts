@@ -6,9 +6,9 @@ import { createTable } from '../limiter/stores/state-table'
 import type { StateStore } from '../limiter/stores/store'
 import { STATE_TABLE } from '../limiter/stores/table-schema'
 import { awsEnvironment, connect } from '../local/dynamodb'
-import { dynoxideBinary } from '../local/engines/dynoxide'
 import type { Engine, EngineName } from '../local/engines/engine'
 import { startEngine } from '../local/engines/start-engine'
+import { dynoxide, runsDynoxide } from './engines-left'
 import { runs } from './runs'
 
 /** A store to test, opened when the tests begin. */
@@ -26,16 +26,21 @@ export const TABLE = 'state-under-test'
 export const UNDER_MUTATION = process.env.SLUICE_UNDER_MUTATION === 'true' && 'the limiter is mutated, on memory alone'
 
 /** The engines of suites that an engine hardly differs for: one in `npm test`, all that run here with `THOROUGH=1`. */
-export const ENGINES: readonly EngineName[] =
-  dynoxideBinary() === undefined ? ['dynalite'] : (['dynoxide', 'dynalite'] as const).slice(0, runs(1, 2))
+export const ENGINES: readonly EngineName[] = runsDynoxide()
+  ? (['dynoxide', 'dynalite'] as const).slice(0, runs(1, 2))
+  : ['dynalite']
 
 export interface OpenEngine extends OpenStore {
   readonly client: DynamoDBClient
   readonly endpoint: string
 }
 
+/** An engine without tables. */
+export const engineFor = async (engine: EngineName = ENGINES[0]!): Promise<Engine> =>
+  engine === 'dynoxide' ? dynoxide() : startEngine({ engine })
+
 export const openEngine = async (engine: EngineName, way?: Way): Promise<OpenEngine> =>
-  openOn(await startEngine({ engine }), way)
+  openOn(await engineFor(engine), way)
 
 /** How a store calls DynamoDB. */
 export type Way = 'direct' | 'by the SDK'
@@ -88,7 +93,7 @@ export function describeStores(
     {
       name: 'dynoxide',
       open: () => openEngine('dynoxide'),
-      gap: UNDER_MUTATION || (dynoxideBinary() === undefined && 'its binary is for Linux on x64'),
+      gap: UNDER_MUTATION || (!runsDynoxide() && 'its binary is for Linux on x64'),
     },
   ]
   const chosen = stores.filter(({ name }) => process.env.THOROUGH || everyday.includes(name))

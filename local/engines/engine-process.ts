@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { untilItAnswers } from './answers'
 import type { Engine } from './engine'
 
@@ -28,6 +29,8 @@ export interface EngineCommand extends Pick<Engine, 'name' | 'endpoint'> {
   readonly cwd?: string
   readonly env?: NodeJS.ProcessEnv
   readonly answersWithinMs: number
+  /** Whether this process may come to its end while the engine runs, which ends with it. @default false */
+  readonly isLeftRunning?: boolean
 }
 
 /**
@@ -42,6 +45,7 @@ export async function startEngineProcess({
   cwd,
   env,
   answersWithinMs,
+  isLeftRunning = false,
 }: EngineCommand): Promise<Engine> {
   const child = spawn(process.execPath, ['-e', UNTIL_STDIN_ENDS, '--', command, ...args], {
     cwd,
@@ -60,6 +64,10 @@ export async function startEngineProcess({
   } catch (error) {
     await stop(child)
     throw error
+  }
+  if (isLeftRunning) {
+    child.unref()
+    ;(child.stdin as Socket).unref()
   }
   return { name, endpoint, stop: () => stop(child) }
 }

@@ -46,8 +46,10 @@ describe.each(FRONTS)('a key that Sluice has made, at a front of the kind %s', (
           const apiKey = made(by)
           world.setClient(apiKey)
           const ask = world.instance()
+          const answers = new Set<string>()
           for (const [kind, count] of attacks)
-            for (let i = 0; i < count; i++) expect(['ok', 'exempt']).not.toContain(await ask(front, MADE_UP[kind]!()))
+            for (let i = 0; i < count; i++) answers.add(await ask(front, MADE_UP[kind]!()))
+          expect([answers.has('ok'), answers.has('exempt')]).toEqual([false, false])
           expect(await ask(front, apiKey)).toBe('ok')
           expect(await ask(front, `  ${apiKey}\t`)).toBe('ok')
         },

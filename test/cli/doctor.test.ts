@@ -15,9 +15,9 @@ import { HMAC_RING } from '../../lambda/config-table/subject-keys'
 import { set, when } from '../../limiter/algorithms/conditional-write'
 import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { newRingKey } from '../../provisioning/make-key-ring'
 import { failure } from '../attach/fake-service'
+import { runsDynoxide } from '../engines-left'
 import { type Deployment, deploy, sluice, TIERS } from './command-line'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
@@ -122,7 +122,7 @@ describe('the doctor', () => {
     expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'warning' })
   })
 
-  const withTtl = dynoxideBinary() === undefined ? it.skip : it
+  const withTtl = runsDynoxide() ? it : it.skip
   withTtl('sees time to live where the engine has it', async () => {
     const other = await deploy('dynoxide')
     try {

@@ -89,8 +89,8 @@ const COMMANDS = [
 
 describe('whatever name somebody wrote into the tables', () => {
   const TIERS = 'tiers: { anonymous: { by: ip, policies: [{ name: n, limit: 3, window: 1m }] } }\n'
+  beforeAll(() => writeFileSync(join(folder, 'tiers.yaml'), TIERS))
   const run = async (command: readonly string[], terminal: boolean) => {
-    writeFileSync(join(folder, 'tiers.yaml'), TIERS)
     const args = command.map((word) => (word === 'FILE' ? join(folder, 'tiers.yaml') : word))
     return at.sluice(args, { terminal })
   }

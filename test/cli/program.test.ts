@@ -10,6 +10,7 @@ import { completionScript, SHELLS } from '../../cli/terminal/completion'
 import { Interrupts } from '../../cli/terminal/io'
 import { duration, Printer } from '../../cli/terminal/output'
 import { formatMarkdown } from '../../lib/format-markdown'
+import { startEngine } from '../../local/engines/start-engine'
 import { deploy, sluice, TIERS } from './command-line'
 
 const nowhere = { write: () => true }
@@ -115,12 +116,23 @@ describe('the command line', () => {
     expect(await sluice(args)).toEqual({ code: 1, out: '', err })
   })
 
+  it.each(program.commands.map((one) => [one.name(), one] as const))(
+    'is built for one command as in the whole tree: %s',
+    (name, whole) => {
+      const { commands } = buildProgram(new Session(io, '1.2.3'), name)
+      const alone = commands.find((one) => one.name() === name)!
+      if (name !== 'completion') expect(commands).toHaveLength(1)
+      const helpOf = (one: Command) => leavesOf(one).map((leaf) => leaf.helpInformation())
+      expect([alone.helpInformation(), ...helpOf(alone)]).toEqual([whole.helpInformation(), ...helpOf(whole)])
+    },
+  )
+
   it('prints its version', async () => {
     expect(await sluice(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' })
   })
 
   it('distinguishes a missing table from an unreachable service', async () => {
-    const at = await deploy()
+    const at = await deploy(await startEngine({}))
     const missing = await at.sluice(['tiers', 'list', '--table', 'nowhere'])
     const noState = await at.sluice(['usage', 'global', '--state-table', 'nowhere'])
     await at.put(...TIERS)

@@ -3,17 +3,17 @@ import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { giveLabel } from '../../lib/seed/api-label'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { createTable } from '../../limiter/stores/state-table'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
-import { startEngine } from '../../local/engines/start-engine'
 import { documentsOf } from '../../provisioning/documents'
 import { sluice } from '../cli/command-line'
+import { runsDynoxide } from '../engines-left'
+import { engineFor } from '../stores'
 import { customResource } from './cloudformation'
 
-const group = dynoxideBinary() === undefined ? describe.skip : describe
+const group = runsDynoxide() ? describe : describe.skip
 
 group(
-  `a label that a stack gives${dynoxideBinary() === undefined ? ' (skipped: dynoxide, which has transactions, is for Linux on x64)' : ''}`,
+  `a label that a stack gives${runsDynoxide() ? '' : ' (skipped: dynoxide, which has transactions, is for Linux on x64)'}`,
   () => {
     let engine: Engine
     let client: DynamoDBClient
@@ -21,7 +21,7 @@ group(
     let tables = 0
 
     beforeAll(async () => {
-      engine = await startEngine({})
+      engine = await engineFor()
       const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
       client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
     })

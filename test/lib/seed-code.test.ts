@@ -16,9 +16,9 @@ import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
-import { startEngine } from '../../local/engines/start-engine'
 import { allPages } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
+import { engineFor } from '../stores'
 import { customResource } from './cloudformation'
 
 const tier = (name: string, limit: number): PolicySetItem => ({
@@ -49,7 +49,7 @@ describe('a seed with authority', () => {
   let tables = 0
   let requests = 0
   beforeAll(async () => {
-    engine = await startEngine({})
+    engine = await engineFor()
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
     client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
     plain = DynamoDBDocumentClient.from(client)

@@ -17,9 +17,9 @@ import { seedItems, seedKeyRings } from '../../lib/seed/seed-items'
 import type { Mistake } from '../../limiter/errors'
 import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
-import { startEngine } from '../../local/engines/start-engine'
 import { documentsOf } from '../../provisioning/documents'
 import { contentHash, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
+import { engineFor } from '../stores'
 import { customResource } from './cloudformation'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
@@ -41,7 +41,7 @@ describe('what a deployment writes into the config table', () => {
   let tables = 0
 
   beforeAll(async () => {
-    engine = await startEngine({})
+    engine = await engineFor()
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
     client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
     documents = documentsOf(client)

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDbStore, type LimiterOptions, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import type { EndSignal } from '../../limiter/deadline'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { runsDynoxide } from '../engines-left'
 import { inTime } from '../in-time'
 import { openEngine, TABLE } from '../stores'
 import { limiterOn, TestClock } from './limiters'
@@ -65,7 +65,7 @@ const policies: PolicyInput[] = [
   { name: 'log', algorithm: 'sliding-log', limit: 10, window: '1h' },
 ]
 
-const engine = dynoxideBinary() === undefined ? 'dynalite' : 'dynoxide'
+const engine = runsDynoxide() ? 'dynoxide' : 'dynalite'
 
 describe(`with a failing store on ${engine}, a limiter`, () => {
   let opened: Opened

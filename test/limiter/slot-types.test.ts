@@ -5,9 +5,13 @@ import {
   createSourceFile,
   flattenDiagnosticMessageText,
   ScriptTarget,
+  type SourceFile,
 } from 'typescript'
 
 const PROGRAM = join(__dirname, 'program.ts')
+
+/** Every other file is parsed once for all programs. */
+const parsed = new Map<string, SourceFile | undefined>()
 
 /** What the compiler says of a program with these libraries, and no types of Node. */
 function mistakesIn(text: string, ...lib: string[]): string[] {
@@ -21,7 +25,11 @@ function mistakesIn(text: string, ...lib: string[]): string[] {
   const host = createCompilerHost(options)
   const { getSourceFile, fileExists, readFile } = host
   const source = createSourceFile(PROGRAM, text, ScriptTarget.ES2022)
-  host.getSourceFile = (name, ...rest) => (name === PROGRAM ? source : getSourceFile(name, ...rest))
+  host.getSourceFile = (name, ...rest) => {
+    if (name === PROGRAM) return source
+    if (!parsed.has(name)) parsed.set(name, getSourceFile(name, ...rest))
+    return parsed.get(name)
+  }
   host.fileExists = (name) => name === PROGRAM || fileExists(name)
   host.readFile = (name) => (name === PROGRAM ? text : readFile(name))
   const program = createProgram([PROGRAM], options, host)

@@ -174,6 +174,7 @@ describe('when the store is away and comes back', () => {
         policies: [one],
         processes: 3,
         waiting: 3,
+        pauseMs: 50, // allowed without the store, they would pass by the thousand
         forMs: 70_000,
         outage,
         options: { onStoreError, deadlineMs: 300 },

@@ -15,6 +15,8 @@ export interface Setup {
   readonly distance?: Distance
   /** Requests that each process has waiting at any time. @default 10 */
   readonly waiting?: number
+  /** From when a request passed until its place is taken by another, in milliseconds. @default 10 */
+  readonly pauseMs?: number
   readonly subjects?: readonly string[]
   readonly cost?: number
   /** How far clocks are off, at most, in milliseconds. @default 0 */
@@ -44,7 +46,7 @@ const FARTHEST_MS = 30
 /** Several processes on one store, each with requests that wait all the time, in virtual time. */
 export async function runProcesses(setup: Setup, seed = 1) {
   const { policies, processes, forMs, distance = 'jitter', waiting = 10, subjects = ['vendor'], cost = 1 } = setup
-  const { skewMs = 0, lagMs, abortEvery = Infinity, options, outage } = setup
+  const { skewMs = 0, lagMs, pauseMs = 10, abortEvery = Infinity, options, outage } = setup
   let requestsMade = 0
   const time = new VirtualTime(MIDNIGHT)
   const random = seeded(seed + 77)
@@ -91,9 +93,9 @@ export async function runProcesses(setup: Setup, seed = 1) {
           for (;;) {
             const from = time.sinceStart
             try {
-              const aborter = new AbortController()
-              if (++requestsMade % abortEvery === 0) setTimeout(() => aborter.abort(new Error('aborted')), 300)
-              const decision = await limiter.waitFor(subject, { cost, lagMs, signal: aborter.signal })
+              const aborter = abortEvery < Infinity ? new AbortController() : undefined
+              if (++requestsMade % abortEvery === 0) setTimeout(() => aborter?.abort(new Error('aborted')), 300)
+              const decision = await limiter.waitFor(subject, { cost, lagMs, signal: aborter?.signal })
               if (!decision.allowed) continue
               const turn = (decision.chargedAt ?? 0) + decision.delayMs - MIDNIGHT
               passed.push({ process, subject, from, at: time.sinceStart, turn, decision })
@@ -101,7 +103,7 @@ export async function runProcesses(setup: Setup, seed = 1) {
               errors.push({ at: time.sinceStart, error })
               await after(100)
             }
-            await after(10)
+            await after(pauseMs)
           }
         })()
       }

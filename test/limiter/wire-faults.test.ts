@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDbStore, type PolicyInput } from '../../limiter'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { runsDynoxide } from '../engines-left'
 import { ANSWERS, CONNECTIONS, type Fault, SLOW } from '../faults/fault'
 import { FaultyDynamoDb } from '../faults/proxy'
 import { runs } from '../runs'
@@ -11,7 +11,7 @@ const policies: PolicyInput[] = [
   { name: 'window', limit: 10, window: '1h' },
   { name: 'pace', algorithm: 'gcra', limit: 10, window: '1h' },
 ]
-const engine = dynoxideBinary() === undefined ? 'dynalite' : 'dynoxide'
+const engine = runsDynoxide() ? 'dynoxide' : 'dynalite'
 const DEADLINE_MS = 1000
 
 const access = { region: 'us-east-1', credentials: { accessKeyId: 'AKID', secretAccessKey: 'secret' } }

@@ -1,0 +1,61 @@
+import { DeleteTableCommand, ListTablesCommand } from '@aws-sdk/client-dynamodb'
+import { connect } from '../local/dynamodb'
+import { dynoxideBinary } from '../local/engines/dynoxide'
+import type { Engine } from '../local/engines/engine'
+import { startEngineProcess } from '../local/engines/engine-process'
+import { freePort } from '../local/engines/free-port'
+
+/**
+ * Outlives a suite, see test/jest/environment.js. It has nothing but texts, since an object would keep all modules of
+ * its suite.
+ */
+declare const leftInWorker: {
+  /** Where dynoxide is, or `none` where it does not run. */
+  binary?: string
+  /** Endpoints of engines without tables, which nobody uses. */
+  engines?: string[]
+}
+
+/** Whether dynoxide runs here: asked once in each worker, since it takes a process. */
+export const runsDynoxide = (): boolean => {
+  leftInWorker.binary ??= dynoxideBinary() ?? 'none'
+  return leftInWorker.binary !== 'none'
+}
+
+/** An engine without tables for a suite, which leaves it to the next one by stopping it. It ends with the worker. */
+export async function dynoxide(): Promise<Engine> {
+  leftInWorker.engines ??= []
+  const engines = leftInWorker.engines
+  const endpoint = engines.pop() ?? (await start())
+  let isLeft = false
+  return {
+    name: 'dynoxide',
+    endpoint,
+    async stop() {
+      if (isLeft) return
+      isLeft = true
+      await deleteTables(endpoint)
+      engines.push(endpoint)
+    },
+  }
+}
+
+async function start(): Promise<string> {
+  const port = String(await freePort())
+  const { endpoint } = await startEngineProcess({
+    name: 'dynoxide',
+    endpoint: `http://127.0.0.1:${port}`,
+    command: leftInWorker.binary!,
+    args: ['--host', '127.0.0.1', '--port', port],
+    answersWithinMs: 5000,
+    isLeftRunning: true,
+  })
+  return endpoint
+}
+
+async function deleteTables(endpoint: string): Promise<void> {
+  const client = connect(endpoint)
+  const { TableNames = [] } = await client.send(new ListTablesCommand())
+  for (const TableName of TableNames) await client.send(new DeleteTableCommand({ TableName }))
+  client.destroy()
+}
