@@ -27,7 +27,7 @@ export interface Contention {
 }
 
 /** A subject that is not asked for, though there may be room for it. */
-export interface HeldBack {
+interface HeldBack {
   /** The policy that denied the request for the longest time, and what the request takes of it. */
   readonly policy: CompiledPolicy
   readonly units: number
