@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { heldBackNow, noteDenial, won } from './consistency/contention'
+import { afterSuccess, heldBackNow, noteDenial } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -84,7 +84,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const asKnown =
         outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
       if (known.view && round === 0) view.shared = !asKnown
-      if (view.contention) view.contention = won(view.contention)
+      if (view.contention) view.contention = afterSuccess(view.contention)
       expectedRoom = false
       answer(next.admitted, answersAfter(next, outcome, asKnown, policies, now))
       const purging = purge(items, policies, view.item, now, asKnown)

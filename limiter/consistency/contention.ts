@@ -69,7 +69,7 @@ const SPREAD = 0.2
  *
  * Waiting begins after so many losses in a row as a small fleet, that is refused less than r, hardly ever has.
  */
-function lost(before: Contention | undefined, { perSecond, atOnce, denialMs }: Loss): Contention {
+function afterLoss(before: Contention | undefined, { perSecond, atOnce, denialMs }: Loss): Contention {
   const level = (before?.level ?? 0) + 1
   const relief = Math.max(REFUSALS_PER_SECOND / perSecond, LOST_UNITS ** (1 / atOnce) - 2)
   const from = Math.min(36, Math.max(3, relief / 2 / Math.max(1, denialMs / 1000)))
@@ -79,7 +79,7 @@ function lost(before: Contention | undefined, { perSecond, atOnce, denialMs }: L
 }
 
 /** After a success, which is the end of losses in a row. */
-export const won = (before: Contention): Contention | undefined =>
+export const afterSuccess = (before: Contention): Contention | undefined =>
   before.level >= before.from && before.level > before.relief
     ? { ...before, level: before.level - before.relief }
     : undefined
@@ -101,7 +101,7 @@ export function noteDenial(view: Seen, asked: Asked, verdicts: Verdicts, isLost:
   if (isLost) {
     const perSecond = (policy.limit * 1000) / policy.windowMs / units
     const atOnce = policy.counter.step({}, 0, from).verdict.remaining / units
-    view.contention = lost(view.contention, { perSecond, atOnce, denialMs })
+    view.contention = afterLoss(view.contention, { perSecond, atOnce, denialMs })
   }
   const over = from + denialMs
   const until = Math.ceil(Math.min(over + (view.contention?.waitMs ?? 0), Math.max(over, from + ttlMs)))
