@@ -174,3 +174,24 @@ test('the circuit breaker works without a listener, and draws its own random pau
   circuit.report(true)
   expect(circuit.isOpen).toBe(false)
 })
+
+test('an open circuit breaker that somebody waits for lets a probe through within that time, and no later than else', () => {
+  const { circuit, clock, fail } = breaker()
+  fail(5)
+  circuit.probeWithin(5000)
+  clock.at += 999
+  expect(circuit.allows()).toBe(false)
+  clock.at += 1
+  expect(circuit.allows()).toBe(true)
+  for (let probe = 0; probe < 3; probe++) {
+    circuit.report(false)
+    clock.at += 30_000
+    expect(circuit.allows()).toBe(true)
+  }
+  circuit.report(false)
+  circuit.probeWithin(500)
+  clock.at += 499
+  expect(circuit.allows()).toBe(false)
+  clock.at += 1
+  expect(circuit.allows()).toBe(true)
+})

@@ -90,6 +90,11 @@ describe('the policies of one subject', () => {
     expect(distinct([burst!, calm!])).toEqual([calm])
   })
 
+  it('that count as one are reduced to one that denies, if another only observes', () => {
+    const [observes, denies] = [of({ limit: 5, action: 'observe' }), of({ limit: 9 })]
+    expect([distinct([observes, denies]), distinct([denies, observes])]).toEqual([[denies], [denies]])
+  })
+
   it('whose prefixes collide are rejected by name, unless a listener is given', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
     expect(() => distinct(pair)).toThrow(

@@ -200,3 +200,58 @@ describe('a limiter', () => {
     await createLimiter(options).take('a')
   })
 })
+
+describe('what is wrong is told by a code', () => {
+  const limiter = createLimiter({ store: new MemoryStore(), policies: [minute] })
+  const broken = (at: number) => createLimiter({ store: new MemoryStore(), policies: [minute], clock: () => at })
+  const slots = { name: 'slots', algorithm: 'concurrency', limit: 2, timeout: '1m' } as const
+  const codeOf = async (call: () => unknown) => {
+    try {
+      await call()
+    } catch (error) {
+      const { code, mistakes } = error as ConfigError
+      return mistakes?.map((mistake) => mistake.code).join() ?? code
+    }
+  }
+
+  it.each<[string, () => unknown]>([
+    ['missing_field', () => createLimiter({ store: new MemoryStore(), policies: [] })],
+    ['missing_field', () => limiter.takeAll([])],
+    ['field_not_applicable', () => limiter.acquire('a')],
+    ['field_not_applicable', () => limiter.peek('a', { reserve: '1m' } as never)],
+    [
+      'field_not_applicable',
+      () => createLimiter({ store: new MemoryStore(), policies: [slots as never] }).take('a') as never,
+    ],
+    ['invalid_value', () => limiter.take('a', { costs: { tokens: 1 } })],
+    ['invalid_value', () => limiter.takeAll([{ subject: 'a', policies: ['hour'] }])],
+    ['invalid_hmac_key', () => createLimiter({ store: new MemoryStore(), policies: [minute], hmacKey: 'short' })],
+    ['invalid_charged_at', () => limiter.refund('a', 1, { chargedAt: -1 })],
+    ['invalid_reservation', () => limiter.settle('none', 1)],
+    ['invalid_clock', () => broken(Number.NaN).take('a')],
+    ['invalid_subject', () => limiter.take('')],
+  ])('%s: %s', async (code, call) => {
+    expect(await codeOf(call)).toBe(code)
+  })
+
+  it.each<[string, RegExp, () => unknown]>([
+    ['ChargedAtError', /^chargedAt must be .*, got -1$/, () => limiter.refund('a', 1, { chargedAt: -1 })],
+    ['ReservationError', /^reservation must be .*, got "x{60}…"$/, () => limiter.settle('x'.repeat(100), 1)],
+    ['ReservationError', /^reservation must be .*, got 5n$/, () => limiter.settle(5n as never, 1)],
+    ['ReservationError', /^reservation must be .*, got null$/, () => limiter.settle(null as never, 1)],
+    ['ClockError', /^clock must .*, got NaN$/, () => broken(Number.NaN).take('a')],
+    ['SubjectError', /^subject must be .*, got ""$/, () => limiter.take('')],
+  ])('%s %s', async (name, message, call) => {
+    await expect(async () => call()).rejects.toMatchObject({ name, message: expect.stringMatching(message) })
+  })
+
+  it('and costs that no policy counts are named with those that one does', async () => {
+    const counting = { ...hour, name: 'tokens', cost: 'tokens' }
+    const both = createLimiter({
+      store: new MemoryStore(),
+      policies: [counting, { ...counting, name: 'b', cost: 'b' }],
+    })
+    await expect(both.take('a', { costs: { c: 1, d: 1 } })).rejects.toThrow('some of tokens, b, got "c", "d"')
+    await expect(limiter.take('a', { costs: { c: 1 } })).rejects.toThrow('left out, for no policy has a `cost`')
+  })
+})

@@ -45,6 +45,13 @@ describe('a subject’s key with a namespace', () => {
     )
   })
 
+  it('is the same in every release', () => {
+    expect([subjectKey('client:größe', undefined, 'login'), subjectKey('client:größe', secrets[1], 'login')]).toEqual([
+      'client#CS6xlM8nY86I9TSav52Nvj4LYRdymrANl4yY2WxZOik',
+      'client~_pq1zHFDLstJ-0uYasns0_9oAV6QoZbve8sCx_3fSXo',
+    ])
+  })
+
   it('is without one what earlier releases store', () => {
     for (const subject of ['ip:192.0.2.1', 'client:größe', '😀', ':a', '\u00ff'])
       expect(subjectKey(subject).split('#')[1]).toBe(createHash('sha256').update(subject).digest('base64url'))

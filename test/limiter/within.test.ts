@@ -1,4 +1,4 @@
-import { within } from '../../limiter/deadline'
+import { onAbort, within } from '../../limiter/deadline'
 
 beforeEach(() => jest.useFakeTimers())
 afterEach(() => jest.useRealTimers())
@@ -42,3 +42,23 @@ it('waits for nothing where no time is left', async () => {
   await jest.advanceTimersByTimeAsync(0)
   expect(await answer).toBe('late')
 })
+
+it('calls all back who wait for one signal, but those that called it off, and listens while anybody waits', () => {
+  const { signal, abort } = abortable()
+  const listens = jest.spyOn(signal, 'addEventListener')
+  const leaves = jest.spyOn(signal, 'removeEventListener')
+  const told: string[] = []
+  const [callOff, ...others] = ['a', 'b', 'c'].map((name) => onAbort(signal, () => told.push(name)))
+  callOff!()
+  callOff!()
+  abort()
+  expect(told).toEqual(['b', 'c'])
+  expect([listens, leaves].map(({ mock }) => mock.calls.length)).toEqual([1, 0])
+  for (const leave of others) leave()
+  expect(leaves).toHaveBeenCalledTimes(1)
+})
+
+function abortable() {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: () => controller.abort() }
+}
