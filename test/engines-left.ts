@@ -5,28 +5,28 @@ import type { Engine } from '../local/engines/engine'
 import { startEngineProcess } from '../local/engines/engine-process'
 import { freePort } from '../local/engines/free-port'
 
-/**
- * Outlives a suite, see test/jest/environment.js. It has nothing but texts, since an object would keep all modules of
- * its suite.
- */
-declare const leftInWorker: {
+interface Left {
   /** Where dynoxide is, or `none` where it does not run. */
   binary?: string
   /** Endpoints of engines without tables, which nobody uses. */
-  engines?: string[]
+  readonly engines: string[]
 }
+
+/**
+ * Outlives a suite, see test/jest/environment.js; a program that is no suite has its own. It has nothing but texts,
+ * since an object would keep all modules of its suite.
+ */
+const left = (globalThis as { readonly leftInWorker?: Left }).leftInWorker ?? ({ engines: [] } as Left)
 
 /** Whether dynoxide runs here: asked once in each worker, since it takes a process. */
 export const runsDynoxide = (): boolean => {
-  leftInWorker.binary ??= dynoxideBinary() ?? 'none'
-  return leftInWorker.binary !== 'none'
+  left.binary ??= dynoxideBinary() ?? 'none'
+  return left.binary !== 'none'
 }
 
 /** An engine without tables for a suite, which leaves it to the next one by stopping it. It ends with the worker. */
 export async function dynoxide(): Promise<Engine> {
-  leftInWorker.engines ??= []
-  const engines = leftInWorker.engines
-  const endpoint = engines.pop() ?? (await start())
+  const endpoint = left.engines.pop() ?? (await start())
   let isLeft = false
   return {
     name: 'dynoxide',
@@ -35,7 +35,7 @@ export async function dynoxide(): Promise<Engine> {
       if (isLeft) return
       isLeft = true
       await deleteTables(endpoint)
-      engines.push(endpoint)
+      left.engines.push(endpoint)
     },
   }
 }
@@ -45,7 +45,7 @@ async function start(): Promise<string> {
   const { endpoint } = await startEngineProcess({
     name: 'dynoxide',
     endpoint: `http://127.0.0.1:${port}`,
-    command: leftInWorker.binary!,
+    command: left.binary!,
     args: ['--host', '127.0.0.1', '--port', port],
     answersWithinMs: 5000,
     isLeftRunning: true,
