@@ -64,8 +64,8 @@ const SPREAD = 0.2
  * After others had taken what became free: the level rises.
  *
  * Of the asks of all instances a share p = f / (f + r) finds one of the f requests a second that have become free,
- * where r are refused. The level stays where p of successes lower it by as much as the others raise it. r is larger where few
- * units can be free at once, which are lost unless somebody asks often enough.
+ * where r are refused. The level stays where p of successes lower it by as much as the others raise it. r is larger
+ * where few units can be free at once, which are lost unless somebody asks often enough.
  *
  * Waiting begins after so many losses in a row as a small fleet, that is refused less than r, hardly ever has.
  */

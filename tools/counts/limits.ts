@@ -7,7 +7,7 @@
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
   'lines of source': { most: 62_500, goal: 58_500 },
   'files of limiter/': { most: 103, goal: 103 },
-  'files of limiter/ beside its folders': { most: 24, goal: 25 },
+  'files of limiter/ beside its folders': { most: 24, goal: 24 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
   'loops in limiter/ that await a call under a deadline': { most: 3, goal: 3 },
