@@ -46,8 +46,8 @@ export class Strategies {
 
   /** The denial of a request like one that was denied before, where one strategy answers for all of it. */
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    // one is remembered by the list of policies that it is of: never a part of these, nor of a request that takes none
-    return this.listsOf(charge.policies)[0]!.strategy.knownDenial?.(charge)
+    const lists = this.listsOf(charge.policies)
+    return lists.length > 1 ? undefined : lists[0]!.strategy.knownDenial?.(charge)
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
