@@ -237,15 +237,6 @@ describe('an instance that is held back', () => {
     expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
-  it('leaves to a lease what it says of a request that is held to both', async () => {
-    const policies = [{ ...own, name: 'shared', limit: 60, consistency: 'leased' as const }, own]
-    const { one, clock, denial } = await heldBack(policies, { losses: 16 })
-    clock.at += denial.retryAfterMs - 1
-    const held = await one.take('caller')
-    const denying = Object.entries(held.policies).filter(([, { allowed }]) => !allowed)
-    expect({ held: held.allowed, denying: denying.map(([name]) => name) }).toEqual({ held: false, denying: ['own'] })
-  })
-
   it('forgets it when its clock is set back', async () => {
     const { clock, store, one } = await heldBack()
     clock.at -= 3_600_000
