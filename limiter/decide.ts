@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { afterSuccess, heldBackNow, noteDenial } from './consistency/contention'
+import { afterSuccess, heldBackVerdicts, isHeldBack, noteDenial } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -28,10 +28,7 @@ interface Pending extends Units {
   verdicts: Verdicts | undefined
 }
 
-/**
- * A refused write costs as much as five reads, so from this level of contention on an instance reads before the next
- * one, as happens when one client's requests are spread over many instances.
- */
+/** From this level of contention on, an instance reads before it writes: a refused write costs as much as five reads. */
 const READ_FROM = 2
 
 /**
@@ -63,11 +60,11 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
       const view = items.view(key) ?? known.view!
       const answers = next.denials.map(({ verdicts }) => verdicts)
-      const asked = { ...pending[0]!, policies }
-      if (round > 0) noteDenial(view, asked, answers[0]!, expectedRoom, items.options.denialTtlMs)
+      const [first, asked] = [answers[0]!, { ...pending[0]!, policies }]
+      if (round > 0) noteDenial(view, asked, first, expectedRoom, items.options.denialTtlMs)
       if (answers.length === 1 && next.denials[0]!.records.length === 0) {
-        rememberDenial(view, policies, asked, answers[0]!, now)
-        answers[0] = heldBackNow(view, asked, now, answers[0]!) ?? answers[0]!
+        rememberDenial(view, policies, asked, first, now)
+        if (isHeldBack(view, asked, now)) answers[0] = heldBackVerdicts(view, asked, first, now)
       }
       answer(pending, answers)
     } else if (next.kind === 'answer') {
@@ -231,11 +228,12 @@ function planDenials(
   let isCertain = true
   const denials = pending.map((request): Denial => {
     const steps = stepAll(states, policies, request, now)
-    isCertain &&= isFresh || isYoung || !deniedByRunning(steps, policies)
+    const verdicts = verdictsOf(steps, states, policies, now)
+    isCertain &&= isFresh || isYoung || !deniedByRunning(verdicts, policies)
     const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>
       !verdict.allowed && write ? [{ prefix: policies[i]!.prefix, write }] : [],
     )
-    return { records, verdicts: verdictsOf(steps, states, policies, now) }
+    return { records, verdicts }
   })
   return isCertain ? { kind: 'deny', denials } : READ_FIRST
 }

@@ -1,13 +1,9 @@
-import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { chargeLate, type LateCharges } from './consistency/late-charges'
 import type { Deadline } from './deadline'
-import { decide } from './decide'
 import { contention, StoreUnavailableError } from './errors'
 import { type Answer, type Call, expiryFor, type KnownItems, type Plan, writing } from './plan'
-import type { Batch, Charge, ChargeTime, Subject } from './request'
-import { FleetClock, standAll, statesOf } from './steps'
+import { FleetClock } from './steps'
 import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { itemAfter } from './stores/memory-store'
@@ -20,8 +16,7 @@ import {
   type WriteOutcome,
 } from './stores/store'
 import { Subjects } from './subject'
-import { isRecent, type SubjectVerdicts, type View } from './view'
-import { cachedDenial, knownDenial, peek } from './without-charge'
+import { isRecent, type View } from './view'
 
 /** No id of a write. */
 const NEVER = -1
@@ -74,55 +69,6 @@ export class SubjectItems implements KnownItems {
   recentView(key: string): View | undefined {
     const view = this.view(key)
     return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : undefined
-  }
-
-  knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    return knownDenial(this, charge)
-  }
-
-  cachedDenial(charge: Charge): Verdicts | undefined {
-    return cachedDenial(this, charge)
-  }
-
-  decideBatch(batch: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
-    return this.run(batch.key, decide(this, batch), deadline)
-  }
-
-  peek(charge: Charge): Promise<Verdicts> {
-    return this.run(charge.key, peek(this, charge))
-  }
-
-  standing({ key, policies }: Subject): Verdicts | undefined {
-    const view = this.view(key)
-    return view && standAll(statesOf(view, policies), policies, this.now())
-  }
-
-  /** As the function of that name. */
-  chargeLate(key: string, late: LateCharges): Promise<boolean> {
-    return this.run(key, chargeLate(this, key, late))
-  }
-
-  async refund(charge: Charge, charged: ChargeTime): Promise<void> {
-    const { refund } = await import('./give-back.ts')
-    return this.run(charge.key, refund(this, charge, charged))
-  }
-
-  /**
-   * Makes all quotas of the subject whole.
-   *
-   * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
-   */
-  async reset(key: string): Promise<void> {
-    const { reset } = await import('./give-back.ts')
-    const { subjects } = this
-    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
-    // arrives after.
-    await subjects.forget(key)
-    try {
-      await this.run(key, reset(this))
-    } finally {
-      void subjects.forget(key)
-    }
   }
 
   /**

@@ -4,9 +4,9 @@ import type { Fallback } from './consistency/fallback'
 import { Strategies } from './consistency/strategies'
 import { allowedByAll, giveBack, oneByOne, type Part, peek, take, taken, uncharged } from './consistency/strategy'
 import { Deadline, waitAtMost } from './deadline'
+import { Decider } from './decider'
 import { compose, type Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
-import { SubjectItems } from './items'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { type Charge, type ChargeTime, checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
@@ -20,7 +20,7 @@ export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
  */
 export class RateLimiter {
   /** The subjects as they are stored. */
-  readonly items: SubjectItems
+  readonly items: Decider
   private readonly strategies: Strategies
   /** Loaded when the store cannot be asked for the first time. */
   private fallback: Fallback | undefined
@@ -38,7 +38,7 @@ export class RateLimiter {
     } = options
     const { onStoreError = 'local', localShare = 1 } = options
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
-    this.items = new SubjectItems({ store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent })
+    this.items = new Decider({ store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent })
     this.strategies = new Strategies(this.items, onEvent)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs

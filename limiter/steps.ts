@@ -46,8 +46,8 @@ export const standAll = (states: States, policies: readonly CompiledPolicy[], no
 export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
 
 /** Whether room may come free at any moment: all policies that deny count running requests. */
-export const deniedByRunning = (steps: readonly Step[], policies: readonly CompiledPolicy[]): boolean =>
-  steps.every(({ verdict }, i) => verdict.allowed || policies[i]!.counter.isEndedByOthers)
+export const deniedByRunning = (verdicts: Verdicts, policies: readonly CompiledPolicy[]): boolean =>
+  verdicts.every(({ allowed }, i) => allowed || policies[i]!.counter.isEndedByOthers)
 
 /**
  * What is reported of one request. A denied request is charged nothing, so the policies that would have allowed it

@@ -1,9 +1,10 @@
 import type { Verdicts } from './algorithms/algorithm'
-import { heldBackNow } from './consistency/contention'
+import type { EpochMs } from './clock'
+import { heldBackVerdicts, isHeldBack } from './consistency/contention'
 import { type KnownItems, type Plan, READ } from './plan'
 import type { Charge } from './request'
-import { allStepsAllow, deniedByRunning, statesOf, stepAll, verdictsOf } from './steps'
-import { isRecent, rememberDenial, type SubjectVerdicts, verdictsNow } from './view'
+import { allAllow, allStepsAllow, deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
+import { isRecent, rememberDenial, type SubjectVerdicts, type View, verdictsNow } from './view'
 
 /** The denial of a request like one that was denied before, by what has been known since. */
 export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts | undefined {
@@ -12,13 +13,21 @@ export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts 
   const now = items.now()
   if (!isRecent(view, now, items.options.denialTtlMs)) return undefined
   const known = view.denial?.isOf(charge) ? view.denial.saysNow(now) : undefined
-  if (view.heldBack) {
-    const verdicts = heldBackNow(view, charge, now, known && verdictsNow(known))
-    if (verdicts) return { policies: charge.policies, verdicts }
+  if (isHeldBack(view, charge, now)) {
+    const verdicts = known ? verdictsNow(known) : ofDenied(view, charge, now)
+    if (verdicts) return { policies: charge.policies, verdicts: heldBackVerdicts(view, charge, verdicts, now) }
   }
   if (!known) return undefined
   const aheadMs = items.fleet.leadOver(view, charge.policies, now)
   return aheadMs === 0 || view.denial!.deniesAt(now + aheadMs) ? known : undefined
+}
+
+/** What policies say of a denied request, by a view; `undefined` where that has to be written down. */
+function ofDenied(view: View, { policies, ...units }: Charge, now: EpochMs): Verdicts | undefined {
+  const states = statesOf(view, policies)
+  const steps = stepAll(states, policies, units, now)
+  if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
+  return allStepsAllow(steps) ? standAll(states, policies, now) : verdictsOf(steps, states, policies, now)
 }
 
 /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
@@ -30,13 +39,9 @@ export function cachedDenial(items: KnownItems, charge: Charge): Verdicts | unde
   if (!view) return undefined
   const now = items.now()
   if (items.fleet.mayAdmit(view, policies, [charge], now)) return undefined
-  const states = statesOf(view, policies)
-  const steps = stepAll(states, policies, charge, now)
-  // the denial itself has to be recorded
-  if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
-  if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
-  if (allStepsAllow(steps)) return undefined
-  const verdicts = verdictsOf(steps, states, policies, now)
+  const verdicts = ofDenied(view, charge, now)
+  if (!verdicts || allAllow(verdicts)) return undefined
+  if (deniedByRunning(verdicts, policies) && !isRecent(view, now)) return undefined
   rememberDenial(view, policies, charge, verdicts, now)
   return verdicts
 }

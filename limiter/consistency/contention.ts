@@ -1,6 +1,6 @@
 import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
+import type { CompiledPolicy } from '../compiled-policy'
 import { type Units, unitsOf } from '../request'
 import type { Item } from '../stores/store'
 
@@ -26,27 +26,16 @@ export interface Contention {
   readonly waitMs: number
 }
 
-/** A subject that is not asked for, though there may be room for it. */
+/** A policy that is not asked again before then, though there may be room by it. */
 interface HeldBack {
-  /** The policy that denied the request for the longest time, and what the request takes of it. */
+  /** The one that denied the request for the longest time, and what the request takes of it. */
   readonly policy: CompiledPolicy
   readonly units: number
-  readonly from: EpochMs
   readonly until: EpochMs
 }
 
 /** What a request takes, and of which policies. */
 type Asked = Units & { readonly policies: readonly CompiledPolicy[] }
-
-/** What a loss tells: how the policy that denies for the longest time gives units back. */
-interface Loss {
-  /** How many such requests a second become free. */
-  readonly perSecond: number
-  /** How many of them can be free at once. */
-  readonly atOnce: number
-  /** How long the denial lasts, in milliseconds. */
-  readonly denialMs: number
-}
 
 /** Refusals a second that all instances together settle at, unless they are too many to wait so long. */
 const REFUSALS_PER_SECOND = 300
@@ -68,14 +57,17 @@ const SPREAD = 0.2
  * where few units can be free at once, which are lost unless somebody asks often enough.
  *
  * Waiting begins after so many losses in a row as a small fleet, that is refused less than r, hardly ever has.
+ *
+ * @param perSecond f.
+ * @param atOnce how many such requests can be free at once.
+ * @param denialMs how long the denial lasts, in milliseconds.
  */
-function afterLoss(before: Contention | undefined, { perSecond, atOnce, denialMs }: Loss): Contention {
-  const level = (before?.level ?? 0) + 1
+function afterLoss(level: number, perSecond: number, atOnce: number, denialMs: number): Contention {
   const relief = Math.max(REFUSALS_PER_SECOND / perSecond, LOST_UNITS ** (1 / atOnce) - 2)
   const from = Math.min(36, Math.max(3, relief / 2 / Math.max(1, denialMs / 1000)))
   const first = Math.max(FIRST_WAIT_MS, denialMs * FIRST_SHARE)
   const waits = level < from ? 0 : Math.min(MAX_WAIT_MS, first * GROWTH ** (level - from))
-  return { level, relief, from, waitMs: waits && waits * (1 - SPREAD * Math.random()) }
+  return { level, relief, from, waitMs: waits && Math.ceil(waits * (1 - SPREAD * Math.random())) }
 }
 
 /** After a success, which is the end of losses in a row. */
@@ -84,8 +76,6 @@ export const afterSuccess = (before: Contention): Contention | undefined =>
     ? { ...before, level: before.level - before.relief }
     : undefined
 
-const retryAfterMs = ({ allowed, retryAfterMs }: Verdict): number => (allowed ? 0 : retryAfterMs)
-
 /**
  * Notes that the item was found without room for a request.
  *
@@ -93,57 +83,39 @@ const retryAfterMs = ({ allowed, retryAfterMs }: Verdict): number => (allowed ? 
  * @param ttlMs how long a view is trusted: nobody is held back for longer.
  */
 export function noteDenial(view: Seen, asked: Asked, verdicts: Verdicts, isLost: boolean, ttlMs: number): void {
-  const denialMs = Math.max(...verdicts.map(retryAfterMs))
-  const slowest = verdicts.findIndex((verdict) => retryAfterMs(verdict) === denialMs)
-  const policy = asked.policies[slowest]!
+  const denials = verdicts.map(({ allowed, retryAfterMs }) => (allowed ? 0 : retryAfterMs))
+  const denialMs = Math.max(...denials)
+  const policy = asked.policies[denials.indexOf(denialMs)]!
   const units = unitsOf(asked, policy)
-  const from = view.seenAt
+  const { seenAt } = view
   if (isLost) {
+    const atOnce = policy.counter.step({}, 0, seenAt).verdict.remaining / units
     const perSecond = (policy.limit * 1000) / policy.windowMs / units
-    const atOnce = policy.counter.step({}, 0, from).verdict.remaining / units
-    view.contention = afterLoss(view.contention, { perSecond, atOnce, denialMs })
+    view.contention = afterLoss((view.contention?.level ?? 0) + 1, perSecond, atOnce, denialMs)
   }
-  const over = from + denialMs
-  const until = Math.ceil(Math.min(over + (view.contention?.waitMs ?? 0), Math.max(over, from + ttlMs)))
-  const isHeldBack = until > over && !asked.isPaced && !asked.holds && !policy.counter.isEndedByOthers
-  if (isHeldBack) view.heldBack = { policy, units, from, until }
+  const over = seenAt + denialMs
+  const until = Math.min(over + (view.contention?.waitMs ?? 0), Math.max(over, seenAt + ttlMs))
+  if (until > over) view.heldBack = { policy, units, until }
 }
 
-/** Whether a request takes as much of the policy that holds it back. */
-const isHeldBack = ({ policy, units, from, until }: HeldBack, asked: Asked, now: EpochMs): boolean =>
-  now >= from &&
-  now < until &&
+/** Whether a request takes as much of the policy that holds it back, whatever room there is by what is known. */
+export const isHeldBack = ({ heldBack, seenAt }: Seen, asked: Asked, now: EpochMs): boolean =>
+  heldBack !== undefined &&
+  now >= seenAt &&
+  now < heldBack.until &&
   !asked.isPaced &&
   !asked.holds &&
-  asked.policies.includes(policy) &&
-  unitsOf(asked, policy) >= units
+  asked.policies.includes(heldBack.policy) &&
+  unitsOf(asked, heldBack.policy) >= heldBack.units
 
-/**
- * The denial of a request that is held back, with `known` for what is known of it where there is no room, either;
- * `undefined` where it is not, or its denial has to be written down.
- */
-export function heldBackNow(view: Seen, asked: Asked, now: EpochMs, known?: Verdicts): Verdicts | undefined {
-  const { heldBack } = view
-  if (!heldBack || !isHeldBack(heldBack, asked, now)) return undefined
-  const waitMs = heldBack.until - now
-  const verdicts = known ?? verdictsByView(view, asked, now)
-  return verdicts?.map((verdict, i): Verdict => {
-    if (asked.policies[i] !== heldBack.policy) return verdict
-    const { allowed, remaining, resetAfterMs } = verdict
-    if (!allowed) return { ...verdict, retryAfterMs: Math.max(verdict.retryAfterMs, waitMs) }
-    const left = Math.min(remaining, unitsOf(asked, heldBack.policy) - 1)
-    return { allowed: false, remaining: left, resetAfterMs: Math.max(resetAfterMs, waitMs), retryAfterMs: waitMs }
+/** What is told of a request that is held back. @param verdicts what the policies say of a denied request. */
+export function heldBackVerdicts({ heldBack }: Seen, asked: Asked, verdicts: Verdicts, now: EpochMs): Verdicts {
+  const { policy, until } = heldBack!
+  const waitMs = until - now
+  return verdicts.map((verdict, i): Verdict => {
+    if (asked.policies[i] !== policy) return verdict
+    if (!verdict.allowed) return { ...verdict, retryAfterMs: Math.max(verdict.retryAfterMs, waitMs) }
+    const remaining = Math.min(verdict.remaining, unitsOf(asked, policy) - 1)
+    return { allowed: false, remaining, resetAfterMs: Math.max(verdict.resetAfterMs, waitMs), retryAfterMs: waitMs }
   })
-}
-
-/** What policies say of a denied request; `undefined` where that has to be written down. */
-function verdictsByView({ item }: Seen, asked: Asked, now: EpochMs): Verdicts | undefined {
-  const verdicts: Verdict[] = []
-  for (const policy of asked.policies) {
-    const fields = fieldsOf(item, policy)
-    const { verdict, write } = policy.counter.step(fields, unitsOf(asked, policy), now)
-    if (!verdict.allowed && write) return undefined
-    verdicts.push(verdict.allowed ? policy.counter.step(fields, 0, now).verdict : verdict)
-  }
-  return verdicts
 }

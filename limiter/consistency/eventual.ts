@@ -2,8 +2,8 @@ import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import { apply } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { fieldsOf } from '../compiled-policy'
+import type { Decider } from '../decider'
 import type { StoreUnavailableError } from '../errors'
-import type { SubjectItems } from '../items'
 import { type Charge, type ChargeTime, type Subject, unitsOf } from '../request'
 import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
 import { type EventualCount, type EventualEntry, PendingCharges } from './counts'
@@ -27,7 +27,7 @@ const FAILING_FOR_MS = 2000
  * admitted, and nowhere once that window is over.
  */
 export class Eventual implements Strategy {
-  constructor(private readonly items: SubjectItems) {}
+  constructor(private readonly items: Decider) {}
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const { key, policies } = charge

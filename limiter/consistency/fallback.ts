@@ -3,10 +3,10 @@ import { apply, type Fields } from '../algorithms/conditional-write'
 import { lockedOutAs } from '../algorithms/lockout'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
+import type { Decider } from '../decider'
 import { compose, type Decision } from '../decision'
 import { StoreUnavailableError } from '../errors'
 import { refundsOf } from '../give-back'
-import type { SubjectItems } from '../items'
 import type { FailureMode } from '../options'
 import { type Charge, type ChargeTime, NO_UNITS, type Subject, takesNone, unitsOf } from '../request'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
@@ -41,7 +41,7 @@ export class Fallback {
   >()
 
   constructor(
-    private readonly items: SubjectItems,
+    private readonly items: Decider,
     private readonly lastSeen: LastSeen,
   ) {}
 

@@ -2,8 +2,8 @@ import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
+import type { Decider } from '../decider'
 import { StoreUnavailableError } from '../errors'
-import type { SubjectItems } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
@@ -30,7 +30,7 @@ export class Leased implements Strategy {
   private readonly returning = new Set<Promise<void>>()
 
   constructor(
-    private readonly items: SubjectItems,
+    private readonly items: Decider,
     private readonly writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
   ) {}

@@ -1,5 +1,5 @@
 import type { CompiledPolicy } from '../compiled-policy'
-import type { SubjectItems } from '../items'
+import type { Decider } from '../decider'
 import type { OnEvent } from '../options'
 import type { Consistency } from '../policies/policy'
 import { type Charge, evenly, type Subject } from '../request'
@@ -23,7 +23,7 @@ export class Strategies {
   private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
 
   constructor(
-    private readonly items: SubjectItems,
+    private readonly items: Decider,
     private readonly onEvent: OnEvent,
   ) {
     this.writes = new WriteCoalescer(items)

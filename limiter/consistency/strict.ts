@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
+import type { Decider } from '../decider'
 import { StoreUnavailableError } from '../errors'
-import type { SubjectItems } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { SubjectVerdicts } from '../view'
@@ -25,7 +25,7 @@ export class Strict implements Strategy {
   private leased: Strategy | undefined
 
   constructor(
-    private readonly items: SubjectItems,
+    private readonly items: Decider,
     private readonly writes: WriteCoalescer,
     private readonly loadLeased: () => Promise<Strategy>,
     private readonly onEvent: OnEvent,

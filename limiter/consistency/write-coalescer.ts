@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
-import type { SubjectItems } from '../items'
+import type { Decider } from '../decider'
 import type { Charge, Subject } from '../request'
 import type { WaitingRequest } from '../subject'
 
@@ -16,7 +16,7 @@ const MAX_HOLDING = 40
  * Lambda there is one request at a time, and this adds nothing.
  */
 export class WriteCoalescer {
-  constructor(private readonly items: SubjectItems) {}
+  constructor(private readonly items: Decider) {}
 
   /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {

@@ -1,8 +1,8 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Eventual } from '../../limiter/consistency/eventual'
+import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { SubjectItems } from '../../limiter/items'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, MIDNIGHT } from './limiters'
@@ -44,8 +44,8 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   const [write, read] = [failing(store.write.bind(store)), failing(store.read.bind(store))]
   jest.spyOn(store, 'write').mockImplementation(write)
   jest.spyOn(store, 'read').mockImplementation(read)
-  const items = new SubjectItems({ ...options, store })
-  const others = new SubjectItems({ ...options, store: memory })
+  const items = new Decider({ ...options, store })
+  const others = new Decider({ ...options, store: memory })
   const eventual = new Eventual(items)
   const take = (cost = 1, key = 'k', those = policies) => eventual.take({ key, policies: those, cost })
   const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining

@@ -2,8 +2,8 @@ import type { Fields } from '../../limiter/algorithms/conditional-write'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Fallback } from '../../limiter/consistency/fallback'
 import type { LateCharges } from '../../limiter/consistency/late-charges'
+import type { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { SubjectItems } from '../../limiter/items'
 import type { FailureMode } from '../../limiter/options'
 import type { Subject } from '../../limiter/request'
 import { NO_ITEM } from '../../limiter/stores/store'
@@ -39,7 +39,7 @@ function world(maxSubjects = 1000) {
       if (world.error) throw world.error
       return true
     },
-  } as unknown as SubjectItems
+  } as unknown as Decider
   const lastSeen = ({ key, policies }: Subject) => policies.map(({ prefix }) => seen.get(`${key} ${prefix}`))
   const fallback = new Fallback(items, lastSeen)
   const charge = (key: string, cost = 1, policies: readonly CompiledPolicy[] = all) => ({ key, policies, cost })

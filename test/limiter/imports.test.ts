@@ -28,7 +28,7 @@ it.each([
 it('this test finds the files, what they load, and circles', () => {
   expect(DECIDING.length).toBeGreaterThan(40)
   expect(FILES.length - DECIDING.length).toBeGreaterThan(30)
-  expect(LOADED.get('rate-limiter.ts')).toContain('items.ts')
+  expect(LOADED.get('rate-limiter.ts')).toContain('decider.ts')
   expect(LOADED.get('index.ts')).toContain('create-limiter.ts')
   const edges = (text: string) => new Map(text.split(' ').map((edge) => [edge[0]!, [...edge.slice(1)]]))
   expect(longestChain([...'abcd'], edges('abd bc cd'))).toEqual([...'abcd'])

@@ -2,7 +2,7 @@ import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Leased } from '../../limiter/consistency/leased'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
-import { SubjectItems } from '../../limiter/items'
+import { Decider } from '../../limiter/decider'
 import type { LimiterEvent } from '../../limiter/options'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
@@ -33,7 +33,7 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
     onEvent: () => {},
   }
   const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
-  const [items, others] = [new SubjectItems(loopOptions), new SubjectItems(loopOptions)]
+  const [items, others] = [new Decider(loopOptions), new Decider(loopOptions)]
   const writes = new WriteCoalescer(items)
   const [taken, back] = [[] as number[], [] as { units: number; at: number; policies: number }[]]
   const inner = writes.take.bind(writes)

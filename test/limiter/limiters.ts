@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
 import { Deadline } from '../../limiter/deadline'
-import { SubjectItems } from '../../limiter/items'
+import { Decider } from '../../limiter/decider'
 import type { StoreCalls } from '../../limiter/store-calls'
 import type { ItemWrite, StateStore, WriteOutcome } from '../../limiter/stores/store'
 
@@ -78,8 +78,8 @@ export const everyAlgorithm = (limit: number, window = '1m'): PolicyInput[] => [
 ]
 
 /** The items of a subject, read and written by calls that a test makes up. */
-export function itemsOf(calls: StoreCalls, at: number): SubjectItems {
+export function itemsOf(calls: StoreCalls, at: number): Decider {
   const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
   const options = { ...times, store: new MemoryStore(), clock: () => at, maxSubjects: 10, onEvent: () => {} }
-  return Object.assign(new SubjectItems(options), { calls, now: () => at, deadline: () => new Deadline(1000) })
+  return Object.assign(new Decider(options), { calls, now: () => at, deadline: () => new Deadline(1000) })
 }

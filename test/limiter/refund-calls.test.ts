@@ -1,8 +1,8 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
+import { Decider } from '../../limiter/decider'
 import type { StoreUnavailableError } from '../../limiter/errors'
 import { refund, reset } from '../../limiter/give-back'
-import { SubjectItems } from '../../limiter/items'
 import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { type Item, type ItemWrite, NO_ITEM, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
@@ -54,7 +54,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     return known.view(key)
   }
   const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
-  const items = new SubjectItems({
+  const items = new Decider({
     store: memory,
     clock: () => world.now,
     ...times,

@@ -2,8 +2,8 @@ import { Eventual } from '../../limiter/consistency/eventual'
 import { Leased } from '../../limiter/consistency/leased'
 import { Strategies } from '../../limiter/consistency/strategies'
 import { Strict } from '../../limiter/consistency/strict'
+import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { SubjectItems } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import type { Consistency } from '../../limiter/policies/policy'
 import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
@@ -20,7 +20,7 @@ function world() {
   const store = new CountingStore()
   const events: LimiterEvent[] = []
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
-  const items = new SubjectItems({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
+  const items = new Decider({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
   const strategies = new Strategies(items, (event) => events.push(event))
   const used = async (policies: typeof strict) =>
     (await items.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)

@@ -1,8 +1,8 @@
 import type { Leased } from '../../limiter/consistency/leased'
 import { Strict } from '../../limiter/consistency/strict'
 import type { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
+import type { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { SubjectItems } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import type { ChargeTime } from '../../limiter/request'
 import { Subjects } from '../../limiter/subject'
@@ -50,7 +50,7 @@ function world(random = 0.5) {
   const leases = { ...part('lease'), take: say('lease'), peek: say('lease peek') }
   const told = (event: LimiterEvent) => world.events.push(event)
   const strict = new Strict(
-    items as unknown as SubjectItems,
+    items as unknown as Decider,
     writes as unknown as WriteCoalescer,
     async () => leases as unknown as Leased,
     told,

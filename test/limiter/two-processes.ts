@@ -1,7 +1,8 @@
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import type { Deadline } from '../../limiter/deadline'
+import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { SubjectItems, type SubjectItemsOptions } from '../../limiter/items'
+import type { SubjectItemsOptions } from '../../limiter/items'
 import type { LimiterEvent } from '../../limiter/options'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, StateStore } from '../../limiter/stores/store'
@@ -50,8 +51,8 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
   }
   const options = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000, maxSubjects: 100, ...more }
   jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each draws its own idempotency mark
-  const items = new SubjectItems({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
-  const theirs = new SubjectItems({
+  const items = new Decider({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
+  const theirs = new Decider({
     ...options,
     store: memory,
     clock: () => world.now + world.theirClock,

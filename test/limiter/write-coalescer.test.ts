@@ -1,7 +1,7 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Deadline } from '../../limiter/deadline'
-import type { SubjectItems } from '../../limiter/items'
+import type { Decider } from '../../limiter/decider'
 import type { Batch, Charge } from '../../limiter/request'
 import { Subjects } from '../../limiter/subject'
 import { compiled } from './policies'
@@ -31,7 +31,7 @@ function world() {
     cachedDenial: ({ cost }: Charge) => denials.get(cost),
     subjects: new Subjects(100, () => 0),
   }
-  return { settlings, denials, writes: new WriteCoalescer(items as unknown as SubjectItems) }
+  return { settlings, denials, writes: new WriteCoalescer(items as unknown as Decider) }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
