@@ -1,6 +1,6 @@
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import { compose } from '../../limiter/decision'
+import { compose, tooLate } from '../../limiter/decision'
 
 const policy = (name: string, limit: number) => ({ name, limit, counter: { isEndedByOthers: false } }) as CompiledPolicy
 const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({
@@ -152,4 +152,22 @@ describe('a decision also reports', () => {
       bound(allow(5), false, true),
     ]).toEqual([true, false, false, false])
   })
+})
+
+it('a request whose turn comes later than it would wait is denied by the policies whose turn that is', () => {
+  const exceeded: Verdict['exceeded'] = 'deprioritize'
+  const verdicts = [
+    { ...allow(5), delayMs: 500, exceeded },
+    { ...allow(5), delayMs: 100 },
+  ]
+  const late = tooLate(compose([{ policies: [policy('far', 10), policy('near', 10)], verdicts }]), 100)
+  const denied = { allowed: false, delayMs: 0, retryAfterMs: 400 }
+  expect(late).toMatchObject({ ...denied, policy: 'far', overrun: false, observed: false, priority: 'normal' })
+  expect(late.policies).toMatchObject({ far: denied, near: { allowed: true, delayMs: 100, retryAfterMs: 0 } })
+})
+
+it('a policy on running requests says so, and no other', () => {
+  const running = { ...policy('running', 10), counter: { isEndedByOthers: true } } as CompiledPolicy
+  const { policies } = compose([{ policies: [running, policy('all', 10)], verdicts: [allow(5), allow(5)] }])
+  expect([policies.running!.counts, policies.all!.counts]).toEqual(['running', undefined])
 })

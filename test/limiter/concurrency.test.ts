@@ -150,6 +150,18 @@ describe('a slot', () => {
     expect(await running()).toBe(1)
   })
 
+  it('has a reservation where it is held, and a time of its charge where nothing else is reserved', async () => {
+    const { one } = scene([{ ...RUNNING, limit: 2 }, TOKENS])
+    const held = await one.acquire('a', { costs: { tokens: 5 } })
+    const reserving = await one.acquire('a', { costs: { tokens: 5 }, reserve: '2m' })
+    const denied = await one.acquire('a')
+    expect([held, reserving, denied].map(({ chargedAt, ...slot }) => [chargedAt, 'reservation' in slot])).toEqual([
+      [T, true],
+      [null, true],
+      [null, false],
+    ])
+  })
+
   it('is released by another process in one call, by its reservation', async () => {
     const { one, limiter, running, calls } = scene()
     const slot = await one.acquire('a')

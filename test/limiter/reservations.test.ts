@@ -50,6 +50,8 @@ describe('a reservation', () => {
     expect(await Promise.all([one, limiter(), limiter()].map((by) => by.settle(reservation, 100)))).toContain(true)
     const [[key, settled]] = [...(store as unknown as { items: Map<string, object> }).items] as [[string, object]]
     expect(await limiter().settle(reservation, 900)).toBe(false)
+    const ofNoTime = reservation.split('.').with(2, '').join('.')
+    expect(await limiter().settle(ofNoTime, 900)).toBe(false)
     expect([await left(), await store.read(key)]).toEqual([900, settled])
   })
 
@@ -223,6 +225,51 @@ describe('a reservation', () => {
     )
   })
 
+  it('of a policy that only observes gives nothing back by a charge that somebody claims', async () => {
+    const { one, limiter, left } = scene([{ ...TOKENS, limit: 100, action: 'observe' }])
+    await limiter().take('a', { costs: { tokens: 90 } })
+    const { reservation, observed } = await one.take('a', { costs: { tokens: 50 }, reserve: '2m' })
+    expect([observed, await left()]).toEqual([true, 10])
+    const parts = reservation!.split('.')
+    const proofs = parts[4]!
+    expect(proofs[0]).toBe('0')
+    for (const claimed of [`1${proofs.slice(1)}`, `1${proofs.slice(1)}${proofs.slice(1)}`, ''])
+      await limiter()
+        .settle([...parts.slice(0, 4), claimed].join('.'), 0)
+        .catch(() => {})
+    expect(await left()).toBe(10)
+  })
+
+  it('lasts from a second to a day', async () => {
+    const { one } = scene()
+    for (const reserve of ['1s', '24h'] as const)
+      expect((await one.take('a', { costs: { tokens: 1 }, reserve })).reservation).toBeDefined()
+    for (const reserve of ['999ms', '86401s', 'soon'] as never[])
+      await expect(one.take('a', { costs: { tokens: 1 }, reserve })).rejects.toMatchObject({
+        code: 'invalid_config',
+        issues: [`reserve must be a duration from "1s" to "24h", got "${reserve}"`],
+        mistakes: [{ code: 'invalid_value' }],
+      })
+  })
+
+  it('is of the costs that the request names, and of the others where it says them, too', async () => {
+    const { one, left } = scene([REQUESTS, TOKENS])
+    const named = await one.take('a', { costs: { tokens: 10 }, reserve: '2m', cost: 0 })
+    await expect(one.settle(named.reservation!, { cost: 0 })).rejects.toThrow('used must be units of tokens')
+    const both = await one.take('a', { cost: 2, costs: { tokens: 10 }, reserve: '2m' })
+    expect(await one.settle(both.reservation!, { cost: 1, costs: { tokens: 5 } })).toBe(true)
+    expect([await left('requests'), await left()]).toEqual([49, 985])
+    const whole = await one.take('a', { reserve: '2m', cost: 3 })
+    expect([await one.settle(whole.reservation!, { cost: 1 }), await left('requests')]).toEqual([true, 48])
+  })
+
+  it('is refused where requests get a turn later than they come', async () => {
+    const { one } = scene([{ ...TOKENS, algorithm: 'sliding-log', action: 'delay' }])
+    await expect(one.take('a', { costs: { tokens: 1 }, reserve: '2m' })).rejects.toThrow(
+      'reserve does not go with action "delay", which policy "tokens" has',
+    )
+  })
+
   it('of a policy that only observes gives nothing back that it was not charged', async () => {
     const { one, limiter, reserve, left } = scene([{ ...TOKENS, action: 'observe' }])
     await one.take('a', { costs: { tokens: 900 } })
@@ -376,6 +423,87 @@ describe('a meter', () => {
     expect(await left()).toBe(0)
     await one.refund('a', 0, { costs: { tokens: 1 } })
     expect(await left()).toBe(1)
+  })
+
+  it('asks at most once a second, or for a quarter of what the limit had left', async () => {
+    const { one, reserve, left, write, time } = scene()
+    const { reservation } = await reserve(100)
+    const meter = one.meter(reservation)
+    const callsOf = async (units: number) => {
+      const before = write.mock.calls.length
+      await meter.debit(units)
+      return write.mock.calls.length - before
+    }
+    expect([await callsOf(100), await callsOf(9), await callsOf(3)]).toEqual([0, 0, 1]) // 888 are left
+    expect([await callsOf(221), await callsOf(1)]).toEqual([0, 1]) // 666 are left
+    time.now += 999
+    expect(await callsOf(20)).toBe(0)
+    time.now += 1
+    expect([await callsOf(0), await left()]).toEqual([1, 646])
+    time.now += 1000
+    expect([await callsOf(9), await callsOf(1), await left()]).toEqual([0, 1, 636])
+    await meter.settle()
+    expect(await left()).toBe(636)
+  })
+
+  it('asks for a step at least, which is a positive integer', async () => {
+    const { one, reserve, write } = scene()
+    const { reservation } = await reserve(100)
+    const meter = one.meter(reservation, { step: 50 })
+    await meter.debit(149)
+    expect(write).toHaveBeenCalledTimes(1)
+    await meter.debit(1)
+    expect(write).toHaveBeenCalledTimes(2)
+    for (const step of [0, 1.5, '2'] as number[])
+      expect(() => one.meter(reservation, { step })).toThrow(
+        `step must be a positive integer, got ${JSON.stringify(step)}`,
+      )
+  })
+
+  it('makes no call once it has said stop', async () => {
+    const { one, reserve, write } = scene()
+    const { reservation } = await reserve(900)
+    const meter = one.meter(reservation)
+    expect(await meter.debit(1100)).toEqual({ stop: true })
+    const { length } = write.mock.calls
+    expect([await meter.debit(500), write.mock.calls.length]).toEqual([{ stop: true }, length])
+  })
+
+  it('debits each cost from all policies that count it, and from no other', async () => {
+    const policies = [
+      TOKENS,
+      { ...TOKENS, name: 'daily', limit: 2000, window: '1d' },
+      { ...TOKENS, name: 'images', limit: 10, cost: 'images' },
+    ]
+    const { one, left, write } = scene(policies)
+    const { reservation } = await one.take('a', { costs: { tokens: 100, images: 2 }, reserve: '2m' })
+    const meter = one.meter(reservation!)
+    await meter.debit({ costs: { tokens: 150, images: 1 } })
+    expect(write).toHaveBeenCalledTimes(2)
+    expect([await left(), await left('daily'), await left('images')]).toEqual([850, 1850, 8])
+    await meter.debit({ costs: { images: 4 } })
+    expect([await left(), await left('images')]).toEqual([850, 5])
+    expect(() => meter.debit(5)).rejects.toThrow('used must say which units by the names of costs, got 5')
+    await meter.settle()
+    expect([await left(), await left('daily'), await left('images')]).toEqual([850, 1850, 5])
+  })
+
+  it('takes from the store what was admitted without it as soon as it answers, and no more', async () => {
+    const { store, time, left } = scene()
+    const one = createLimiter({ store, policies: [TOKENS], clock: () => time.now, onStoreError: 'local' })
+    const { reservation } = await one.take('a', { costs: { tokens: 100 }, reserve: '2m' })
+    const meter = one.meter(reservation!)
+    jest.mocked(store.write).mockRejectedValueOnce(new StoreUnavailableError('refused', 'away'))
+    await meter.debit(150)
+    expect(await left()).toBe(900)
+    time.now += 1000
+    await meter.debit(10)
+    expect(await left()).toBe(1000 - 160)
+    time.now += 1000
+    await meter.debit(10)
+    expect(await left()).toBe(1000 - 170)
+    await meter.settle()
+    expect(await left()).toBe(1000 - 170)
   })
 
   it('debits once, also where that was admitted without the store, which is asked again before it is settled', async () => {
