@@ -28,7 +28,7 @@ interface Pending extends Units {
   verdicts: Verdicts | undefined
 }
 
-/** From this level of contention on, an instance reads before it writes: a refused write costs as much as five reads. */
+/** From this level of contention on, an instance reads before it writes: a refused write costs as five reads do. */
 const READ_FROM = 2
 
 /**
