@@ -3,13 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
 import { commonTokens, declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
-import {
-  DryRunStatus,
-  determineHitLimitReached,
-  MutantRunStatus,
-  TestStatus,
-  toMutantRunResult,
-} from '@stryker-mutator/api/test-runner'
+import { DryRunStatus, MutantRunStatus, TestStatus, toMutantRunResult } from '@stryker-mutator/api/test-runner'
 import { transformSync } from '@swc/core'
 
 const ofJest = createRequire(createRequire(import.meta.url).resolve('jest-runner'))
@@ -50,7 +44,7 @@ class InProcessTestRunner {
   /** How many statements of mutated files each test runs, and which tests are left out under mutants. */
   steps = new Map()
   leftOut = new Set()
-  /** Where mutated code reads which mutant is active. */
+  /** Where mutated code reads which mutant is active, anew for each run of a file. */
   namespace = {}
   isBailing = false
   hasFailed = false
@@ -65,8 +59,6 @@ class InProcessTestRunner {
   }
 
   async init() {
-    globalThis.__stryker__ = this.namespace
-    this.countSteps()
     this.remember()
     const ofTests = createRequire(path.join(this.root, 'test/'))
     ofTests('./jest/variables.js').isolateVariables()
@@ -91,22 +83,23 @@ class InProcessTestRunner {
       getTimerCount: () => timers.getTimerCount(),
     }
     circus.addEventHandler(({ name, test }) => {
-      if (name === 'hook_start') this.namespace.currentTestId ??= EVERY_TEST
-      if (/^hook_(success|failure)$/.test(name) && this.namespace.currentTestId === EVERY_TEST)
-        this.namespace.currentTestId = undefined
+      if (name === 'hook_start') this.namespace.testId ??= EVERY_TEST
+      if (/^hook_(success|failure)$/.test(name) && this.namespace.testId === EVERY_TEST)
+        this.namespace.testId = undefined
       if (name === 'test_start') {
         const id = test.idForStryker
         if (this.isBailing && this.hasFailed) test.mode = 'skip'
-        this.namespace.currentTestId = id
-        this.stepped = 0
-        this.maxSteps = this.isBailing ? MAX_STEPS + 10 * (this.steps.get(id) ?? 0) : Infinity
+        this.namespace.testId = id
+        this.namespace.steps = 0
+        this.namespace.maxSteps = this.isBailing ? MAX_STEPS + 10 * (this.steps.get(id) ?? 0) : Infinity
         expect.setState({ currentTestName: titleOf(test) })
       }
       if (name === 'test_done') {
-        if (!this.isBailing) this.steps.set(test.idForStryker, this.stepped)
-        this.maxSteps = Infinity
+        if (!this.isBailing) this.steps.set(test.idForStryker, this.namespace.steps)
+        this.namespace.maxSteps = Infinity
+        this.isPolluted ||= test.errors.some((error) => /Exceeded timeout/.test(String(error?.[0]?.message ?? error)))
         this.hasFailed ||= test.errors.length > 0
-        this.namespace.currentTestId = undefined
+        this.namespace.testId = undefined
       }
     })
   }
@@ -131,45 +124,38 @@ class InProcessTestRunner {
     return { status: DryRunStatus.Complete, tests, mutantCoverage }
   }
 
-  async mutantRun({ activeMutant, testFilter, hitLimit }) {
-    const { namespace } = this
+  async mutantRun({ activeMutant, testFilter }) {
+    if (this.isPolluted) process.exit(1) // Stryker starts another, in which nothing of earlier mutants goes on
     this.isBailing = true
     this.hasFailed = false
     this.isWithoutEnd = false
-    namespace.hitLimit = hitLimit
-    namespace.hitCount = hitLimit === undefined ? undefined : 0
     const worth = (file) => (1 + this.foundOf(file).kills) / this.foundOf(file).ms
     const files = [...new Set(testFilter.map((id) => path.resolve(this.root, id.split(': ')[0])))].sort(
       (a, b) => worth(b) - worth(a),
     )
     const tests = []
-    try {
-      for (const file of files) {
-        tests.push(...(await this.runFile(file, new Set(testFilter), activeMutant.id)))
-        const timeout = determineHitLimitReached(namespace.hitCount, hitLimit)
-        if (timeout) return timeout
-        if (this.isWithoutEnd) return { status: MutantRunStatus.Timeout }
-        if (this.hasFailed) {
-          this.foundOf(file).kills++
-          this.keep()
-          break
-        }
+    for (const file of files) {
+      tests.push(...(await this.runFile(file, new Set(testFilter), activeMutant.id)))
+      this.isPolluted ||= this.isWithoutEnd
+      if (this.isWithoutEnd) return { status: MutantRunStatus.Timeout }
+      if (this.hasFailed) {
+        this.foundOf(file).kills++
+        this.keep()
+        break
       }
-    } finally {
-      namespace.activeMutant = undefined
     }
     return toMutantRunResult({ status: DryRunStatus.Complete, tests }, false)
   }
 
   async runFile(file, chosen, mutant) {
+    this.newNamespace(mutant)
     const { namespace } = this
     this.timers.useRealTimers()
     this.mocks.restoreAllMocks()
     circus.resetState()
     if (mutant !== undefined) circus.getState().testTimeout = MAX_WAIT_MS
     expect.setState({ testPath: file, snapshotState: snapshotOf(file) })
-    namespace.activeMutant = mutant
-    namespace.currentTestId = EVERY_TEST
+    namespace.testId = EVERY_TEST
     const bounded = (call) => (mutant === undefined ? call() : this.bounded(call, file))
     try {
       bounded(() => new Modules(this.root, this.compiled, namespace).load(file))
@@ -179,7 +165,7 @@ class InProcessTestRunner {
       const [id] = chosen
       return [{ id, name: id, fileName: file, timeSpentMs: 0, status: TestStatus.Failed, failureMessage: `${error}` }]
     } finally {
-      namespace.currentTestId = undefined
+      namespace.testId = undefined
     }
     const name = this.nameOf(file)
     const visit = (block) => {
@@ -223,23 +209,27 @@ class InProcessTestRunner {
     return path.relative(this.root, file)
   }
 
-  /** A loop that awaits in each round blocks timers, and so ends here: mutated code asks for the test all the time. */
-  countSteps() {
-    let current
-    this.stepped = 0
-    this.maxSteps = Infinity
-    const takeStep = () => {
-      if (++this.stepped > this.maxSteps) throw new Error('this test runs many times as long as without the mutant')
+  /**
+   * Where the code of a file's run reads which mutant is active, and asks all the time which test runs: a loop that
+   * awaits in each round blocks timers, and so ends here. What goes on after its test is over counts for no other.
+   */
+  newNamespace(mutant) {
+    const runner = this
+    const { mutantCoverage } = this.namespace
+    this.namespace = {
+      mutantCoverage,
+      activeMutant: mutant,
+      steps: 0,
+      maxSteps: Infinity,
+      get currentTestId() {
+        if (++this.steps > this.maxSteps) {
+          runner.isWithoutEnd = true
+          throw new Error('this test runs many times as long as without the mutant')
+        }
+        return this.testId
+      },
     }
-    Object.defineProperty(this.namespace, 'currentTestId', {
-      get() {
-        takeStep()
-        return current
-      },
-      set(id) {
-        current = id
-      },
-    })
+    globalThis.__stryker__ = this.namespace
   }
 
   /** What the first run found is for workers, too, that are started anew. */
@@ -298,12 +288,12 @@ class Modules {
   /** No mutant is active while a module is loaded: what is worked out there once is the same for all tests. */
   imported(file) {
     const { namespace } = this
-    const { currentTestId, activeMutant } = namespace
-    Object.assign(namespace, { currentTestId: undefined, activeMutant: undefined })
+    const { testId, activeMutant } = namespace
+    Object.assign(namespace, { testId: undefined, activeMutant: undefined })
     try {
       return this.load(file)
     } finally {
-      Object.assign(namespace, { currentTestId, activeMutant })
+      Object.assign(namespace, { testId, activeMutant })
     }
   }
 
