@@ -147,6 +147,34 @@ describe('a decision', () => {
     expect(one.limiter.decideAtOnce([of('a', 1, sliding)])).toMatchObject({ allowed: false })
   })
 
+  it('is asked for again where another clock is ahead and its window is over by that', async () => {
+    const one = world()
+    one.now = MIDNIGHT + 58_000
+    await one.other.decide([of('a', 10)])
+    const ahead = new RateLimiter({ store: one.store, clock: () => one.now + 3000 })
+    await ahead.decide([of('b')])
+    await one.limiter.decide([of('b')]) // finds the next minute begun
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false })
+    expect(one.limiter.decideAtOnce([of('a')])).not.toBeInstanceOf(Promise) // seen just now
+    one.now += 100
+    expect(one.limiter.decideAtOnce([of('a')])).toBeInstanceOf(Promise)
+  })
+
+  it('asks a store that was away within half a second once somebody waits for it', async () => {
+    const one = world({ onStoreError: 'deny' })
+    const back = one.fail(failure('unreachable'))
+    for (let minutes = 0; minutes < 20; minutes++) {
+      one.now += 60_000
+      for (let i = 0; i < 5; i++) await one.limiter.decide([of('z')])
+    }
+    back()
+    one.now += 1000
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ degraded: true })
+    one.limiter.probeSoon()
+    one.now += 500
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ degraded: false, allowed: true })
+  })
+
   it('without the store follows the failure mode of the call, else that of the limiter', async () => {
     const one = world({ onStoreError: 'local', localShare: 0.5 })
     one.fail(failure('unreachable'))
