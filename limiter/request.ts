@@ -95,7 +95,7 @@ function plus(one: Units, other: Units): Units {
 }
 
 /** Units of several policies. */
-type UnitsOfAll<P> = Units & { readonly policies: readonly P[] }
+export type UnitsOfAll<P> = Units & { readonly policies: readonly P[] }
 
 /**
  * What a request takes from policies of which some count a cost by name: one that the request does not name is 1 unit,

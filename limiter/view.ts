@@ -3,7 +3,7 @@ import type { Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Seen } from './consistency/contention'
-import { type Units, unitsOf } from './request'
+import { type Units, type UnitsOfAll, unitsOf } from './request'
 import type { Item } from './stores/store'
 
 /** What this instance last saw of a subject. */
@@ -82,7 +82,7 @@ export class KnownDenial {
   }
 
   /** Whether another request takes the same. */
-  isOf(charge: Units & { readonly policies: readonly CompiledPolicy[] }): boolean {
+  isOf(charge: UnitsOfAll<CompiledPolicy>): boolean {
     if (charge.policies !== this.policies || charge.holds) return false
     for (const { policy, units } of this.said) if (unitsOf(charge, policy) !== units) return false
     return true

@@ -1,7 +1,7 @@
 import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
-import { type Units, unitsOf } from '../request'
+import { type UnitsOfAll, unitsOf } from '../request'
 import type { Item } from '../stores/store'
 
 /** What an instance last saw of a subject that others may compete for. */
@@ -34,8 +34,7 @@ interface HeldBack {
   readonly until: EpochMs
 }
 
-/** What a request takes, and of which policies. */
-type Asked = Units & { readonly policies: readonly CompiledPolicy[] }
+type Asked = UnitsOfAll<CompiledPolicy>
 
 /** Refusals a second that all instances together settle at, unless they are too many to wait so long. */
 const REFUSALS_PER_SECOND = 300
