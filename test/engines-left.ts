@@ -1,9 +1,7 @@
 import { DeleteTableCommand, ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import { connect } from '../local/dynamodb'
-import { dynoxideBinary } from '../local/engines/dynoxide'
+import { dynoxideBinary, startDynoxide } from '../local/engines/dynoxide'
 import type { Engine } from '../local/engines/engine'
-import { startEngineProcess } from '../local/engines/engine-process'
-import { freePort } from '../local/engines/free-port'
 
 interface Left {
   /** Where dynoxide is, or `none` where it does not run. */
@@ -26,7 +24,7 @@ export const runsDynoxide = (): boolean => {
 
 /** An engine without tables for a suite, which leaves it to the next one by stopping it. It ends with the worker. */
 export async function dynoxide(): Promise<Engine> {
-  const endpoint = left.engines.pop() ?? (await start())
+  const endpoint = left.engines.pop() ?? (await startDynoxide(left.binary!, undefined, true)).endpoint
   let isLeft = false
   return {
     name: 'dynoxide',
@@ -38,19 +36,6 @@ export async function dynoxide(): Promise<Engine> {
       left.engines.push(endpoint)
     },
   }
-}
-
-async function start(): Promise<string> {
-  const port = String(await freePort())
-  const { endpoint } = await startEngineProcess({
-    name: 'dynoxide',
-    endpoint: `http://127.0.0.1:${port}`,
-    command: left.binary!,
-    args: ['--host', '127.0.0.1', '--port', port],
-    answersWithinMs: 5000,
-    isLeftRunning: true,
-  })
-  return endpoint
 }
 
 async function deleteTables(endpoint: string): Promise<void> {

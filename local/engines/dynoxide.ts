@@ -30,8 +30,9 @@ export function dynoxideBinary(): string | undefined {
  * closest to AWS's, and the fastest.
  *
  * @param at the address to listen on. @default any free port of 127.0.0.1
+ * @param isLeftRunning see `EngineCommand`.
  */
-export async function startDynoxide(binary: string, at?: EngineAddress): Promise<Engine> {
+export async function startDynoxide(binary: string, at?: EngineAddress, isLeftRunning = false): Promise<Engine> {
   const { host, port } = at ?? { host: '127.0.0.1', port: await freePort() }
   try {
     return await startEngineProcess({
@@ -40,6 +41,7 @@ export async function startDynoxide(binary: string, at?: EngineAddress): Promise
       command: binary,
       args: ['--host', host, '--port', String(port)],
       answersWithinMs: 5000,
+      isLeftRunning,
     })
   } catch (error) {
     throw new StartError(`dynoxide did not start: ${reasonOf(error)}. Use --engine dynalite`)
