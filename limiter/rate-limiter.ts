@@ -182,10 +182,14 @@ export class RateLimiter {
       ? await oneByOne(parts)
       : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
-    const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || !allowedByAll(answers)) await waitAtMost(deadline.leftMs, giveBack(parts, results))
-    if (failed) throw failed.reason
-    return allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!))
+    if (failed) {
+      await waitAtMost(deadline.leftMs, giveBack(parts, results))
+      throw failed.reason
+    }
+    const answers = (results as PromiseFulfilledResult<SubjectVerdicts>[]).map(({ value }) => value)
+    if (allowedByAll(answers)) return answers
+    await waitAtMost(deadline.leftMs, giveBack(parts, results))
+    return parts.map((part, i) => uncharged(part, answers[i]!))
   }
 
   /**

@@ -171,6 +171,15 @@ describe('an instance that is held back', () => {
     expect(store.calls).toBe(calls)
   })
 
+  it('denies a request of several subjects, too, and asks for none', async () => {
+    const { clock, store, one, denial } = await heldBack([own, { ...own, name: 'large', limit: 1000 }])
+    clock.at += denial.retryAfterMs - 1
+    const { calls } = store
+    const charges = ['caller', 'another'].map((subject) => ({ subject }))
+    expect(await one.takeAll(charges)).toMatchObject({ allowed: false, policy: 'own', retryAfterMs: 1 })
+    expect(store.calls).toBe(calls)
+  })
+
   it('reports how each policy stands, as it would anyway, but for the one that holds it back', async () => {
     const policies: PolicyInput[] = [
       { ...own, name: 'second', burst: 1 },
@@ -211,6 +220,37 @@ describe('an instance that is held back', () => {
       extending.clock.at += 10
       expect(await extending.one.take('caller')).toMatchObject({ allowed: false })
     }
+  })
+
+  it('says until when where its denial begins a lock-out', async () => {
+    const { clock, store, one, other } = await heldBack([{ ...own, blockFor: '2s' }], { losses: 0 })
+    const lose = async () => {
+      await one.peek('caller')
+      clock.at += 10_000
+      expect(await other.take('caller', { cost: 40 })).toMatchObject({ allowed: true })
+      return one.take('caller')
+    }
+    for (let losses = 0; losses < 12; losses++) await lose()
+    const { retryAfterMs } = await lose()
+    expect(retryAfterMs).toBeGreaterThan(2000)
+    clock.at += retryAfterMs - 1
+    const { calls } = store
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    expect(store.calls).toBe(calls)
+    clock.at++
+    expect(await one.take('caller')).toMatchObject({ allowed: true })
+  })
+
+  it('says the same to each of several requests that are denied together', async () => {
+    const { clock, one, other, lose } = await heldBack([own], { losses: 12 })
+    const { retryAfterMs: last } = await lose()
+    clock.at += last
+    while ((await other.take('caller')).allowed);
+    const denials = await Promise.all([1, 2, 3, 4].map(() => one.take('caller')))
+    const [{ retryAfterMs }] = denials as [Decision]
+    expect(denials.map((denial) => denial.retryAfterMs)).toEqual(Array(4).fill(retryAfterMs))
+    clock.at += retryAfterMs - 1
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 1 })
   })
 
   it('lets requests pass that wait for their turn, at the first millisecond', async () => {
