@@ -176,7 +176,9 @@ describe('an instance that is held back', () => {
     clock.at += denial.retryAfterMs - 1
     const { calls } = store
     const charges = ['caller', 'another'].map((subject) => ({ subject }))
-    expect(await one.takeAll(charges)).toMatchObject({ allowed: false, policy: 'own', retryAfterMs: 1 })
+    const denied = await one.takeAll(charges)
+    expect(denied).toMatchObject({ allowed: false, policy: 'own', retryAfterMs: 1 })
+    expect(denied.resetAfterMs).toBeGreaterThan(500)
     expect(store.calls).toBe(calls)
   })
 
@@ -186,10 +188,11 @@ describe('an instance that is held back', () => {
       { name: 'minute', algorithm: 'fixed-window', limit: 600, window: '1m' },
       { ...own, name: 'lenient', limit: 4000, overrun: '50%' },
     ]
-    const { clock, one, other, denial } = await heldBack(policies, { losses: 36 })
+    const { clock, one, other, denial } = await heldBack(policies, { losses: 50 })
+    expect(denial.retryAfterMs).toBeGreaterThan(25)
     clock.at += denial.retryAfterMs - 1
     const held = await one.take('caller')
-    const { policies: asIs } = await other.peek('caller')
+    const { policies: asIs } = await other.peek('caller', { cost: 0 })
     expect(held).toMatchObject({ allowed: false, policy: 'second', retryAfterMs: 1 })
     expect(held.policies.second).toMatchObject({ allowed: false, remaining: 0, resetAfterMs: 1, retryAfterMs: 1 })
     expect(held.policies.second).not.toHaveProperty('exceeded')
@@ -220,6 +223,19 @@ describe('an instance that is held back', () => {
       extending.clock.at += 10
       expect(await extending.one.take('caller')).toMatchObject({ allowed: false })
     }
+  })
+
+  it('is not for denials alone, where it saw no room that others took', async () => {
+    const { clock, one, other } = await heldBack([{ ...own, algorithm: 'fixed-window', window: '2m' }], { losses: 0 })
+    await other.take('caller', { cost: 39 })
+    for (let second = 30; second < 120; second += 6) {
+      clock.at = MIDNIGHT + second * 1000
+      await one.take('caller')
+    }
+    clock.at = MIDNIGHT + 117_000
+    expect(await one.take('caller', { cost: 2 })).toMatchObject({ allowed: false, retryAfterMs: 3000 })
+    clock.at += 3000
+    expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
   it('says until when where its denial begins a lock-out', async () => {
@@ -279,7 +295,9 @@ describe('an instance that is held back', () => {
   })
 
   it('forgets it when its clock is set back', async () => {
-    const { clock, store, one } = await heldBack()
+    const { clock, store, one, denial } = await heldBack()
+    clock.at -= 10
+    expect((await one.take('caller')).retryAfterMs).toBeLessThan(denial.retryAfterMs)
     clock.at -= 3_600_000
     const { calls } = store
     await one.take('caller')

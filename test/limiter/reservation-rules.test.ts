@@ -234,6 +234,8 @@ describe('a reservation of charges', () => {
     { ...REQUESTS, name: 'observed', action: 'observe' },
     REQUESTS,
   ) as [ReturnType<typeof compile>, ReturnType<typeof compile>, ReturnType<typeof compile>, ReturnType<typeof compile>]
+  /** The same policy as another tier has it. */
+  const compiledAnew = () => compiled({ ...REQUESTS, name: 'observed', action: 'observe' })[0]!
   const world = (more: object = {}) => {
     const store = new MemoryStore()
     const write = jest.spyOn(store, 'write')
@@ -251,7 +253,8 @@ describe('a reservation of charges', () => {
         { key: 'all', policies: [tokens], cost: 3 },
         ...(own ? [{ key: 'a', policies: [tokens], cost: 3 }] : []),
       ]
-      const { reservation } = await reserve(one, charges, 60_000, everyUnit, {}, 'a')
+      const { reservation, policies } = await reserve(one, charges, 60_000, everyUnit, {}, 'a')
+      expect(Object.keys(policies)).toEqual(['tokens'])
       expect((await stored('a')).includes('r0__')).toBe(true)
       expect(parseReservation(reservation).map(({ key }) => key)).toEqual(['a', 'all'])
       expect([await end(reservation!, 1), await end(reservation!, 1)]).toEqual([true, false])
@@ -291,7 +294,9 @@ describe('a reservation of charges', () => {
     const assignments = Object.entries({ n: 1000, ...hold }).map(([field, value]) => ({ field, set: value }))
     const parts = [{ prefix: 'r0__', write: when([], ...assignments) }]
     await store.write('a', { parts, id: { mark: 'r0', value: 2 ** 33, rangeEnd: 2 ** 34 }, at: T } as never)
-    expect(await reserve(one, [{ key: 'a', policies, cost: 1 }], 60_000, everyUnit)).toMatchObject({ allowed })
+    const decision = await reserve(one, [{ key: 'a', policies, cost: 1 }], 60_000, everyUnit)
+    expect(decision).toMatchObject({ allowed, observed: allowed })
+    expect(decision.policies).toHaveProperty('reservations')
   })
 
   it('is charged no units of a policy that was not asked, and gives back those that were', async () => {
@@ -303,6 +308,20 @@ describe('a reservation of charges', () => {
     const { policies } = await one.peek([{ key: 'a', policies: [tokens, named!], cost: 0 }])
     expect(Object.values(policies).map(({ limit, remaining }) => limit - remaining)).toContain(2)
     expect((await store.read('a')).policies).toHaveProperty(named!.prefix)
+  })
+
+  it('proves what each subject was charged, where their policies share a name', async () => {
+    const { one, end } = world()
+    const usedOf = async (key: string) => {
+      const { limit, remaining } = await one.peek([{ key, policies: [observed], cost: 0 }])
+      return limit - remaining
+    }
+    await one.decide([{ key: 'b', policies: [observed], cost: 45 }])
+    const charges = ['a', 'b'].map((key) => ({ key, policies: [compiledAnew()], cost: 10 }))
+    const { reservation } = await reserve(one, charges, 60_000, everyUnit)
+    expect([await usedOf('a'), await usedOf('b')]).toEqual([10, 45])
+    expect(await end(reservation!, 4)).toBe(true)
+    expect([await usedOf('a'), await usedOf('b')]).toEqual([4, 45])
   })
 
   it('has a token whose longest form is known before', async () => {
