@@ -28,13 +28,13 @@ export { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
 export {
   type Assembled,
   checkAddress,
-  inputsOf,
   matchRoutes,
   type OwnSteps,
   planCharges,
   planPreflight,
   selectTier,
 } from '../../lambda/steps'
+export { inputsOf } from '../../lambda/subject-inputs'
 export { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
 export type { Decision } from '../../limiter/decision'
 export type { Charge, RateLimiter } from '../../limiter/rate-limiter'

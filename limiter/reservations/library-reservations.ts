@@ -45,7 +45,6 @@ export class LibraryReservations {
       if (isOver) return false
       const released =
         token === undefined ? await this.releaseHere(reservation, decision) : await this.settle(token, used)
-      if (isOver) return false
       isOver = true
       return released
     }

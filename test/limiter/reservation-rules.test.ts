@@ -134,6 +134,8 @@ describe('a slot', () => {
     const { one, write } = scene([RUNNING])
     const slot = await one.acquire('a')
     expect([await slot.release(), await slot.release(), write.mock.calls.length]).toEqual([true, false, 2])
+    const twice = await one.acquire('a')
+    expect(await Promise.all([twice.release(), twice.release()])).toEqual([true, false])
   })
 
   it('of a table that is not there is released without a call, and with one where the answer was lost', async () => {
