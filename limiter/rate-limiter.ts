@@ -117,7 +117,7 @@ export class RateLimiter {
   }
 
   private async decideByCalls(charges: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
-    const askedAt = this.items.now()
+    const startedAt = this.items.now()
     const deadline = new Deadline(this.deadlineMs)
     try {
       const parts = this.partsOf(charges)
@@ -127,7 +127,7 @@ export class RateLimiter {
           ? [{ policies: part.policies, verdicts: await taken(part) }]
           : await this.ask(parts, deadline)
       const flushing = this.fallback?.flush(charges)
-      if (flushing && this.hasSeen(charges, askedAt)) await waitAtMost(deadline.leftMs, flushing)
+      if (flushing && this.hasSeen(charges, startedAt)) await waitAtMost(deadline.leftMs, flushing)
       return compose(answers, false, answers.length < parts.length)
     } catch (error) {
       return await this.decideWithout(error, charges, withoutStore)

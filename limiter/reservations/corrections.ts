@@ -116,14 +116,14 @@ export function guessOf(reserved: Reserved, chargedAt: EpochMs | undefined): Ite
 export const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0]!
 
 /** Until when a hold counts in an item; 0 where it does no more, whether it was purged meanwhile or not. */
-export function heldUntil(item: Item | undefined, policy: CompiledPolicy, id: string, now: EpochMs): EpochMs {
+export function countsUntil(item: Item | undefined, policy: CompiledPolicy, id: string, now: EpochMs): EpochMs {
   const until = numberOf(fieldsOf(item, policy), id)
   return until + (policy === RESERVATIONS ? LONGEST_KEPT_MS : 0) + CLOCKS_DIFFER_MS > now ? until : 0
 }
 
 /** Whether any of what is held counts yet. */
 export const isOpenIn = (item: Item | undefined, { id, holders }: Reserved, now: EpochMs): boolean =>
-  holders.some((policy) => heldUntil(item, policy, id, now) > 0)
+  holders.some((policy) => countsUntil(item, policy, id, now) > 0)
 
 /** The writes that charge what is owed, and in time give back what was not used. */
 export function correctionsIn(

@@ -8,12 +8,12 @@ import { type Item, isPassed, type WriteId } from '../stores/store'
 import {
   type ActualUnits,
   correctionsIn,
+  countsUntil,
   debtWrites,
   endsIn,
   firstWrite,
   giveBackParts,
   guessOf,
-  heldUntil,
   isOpenIn,
   owedBy,
   policiesOf,
@@ -84,7 +84,7 @@ class Settlements {
     const { key, id, forMs } = caller
     const now = this.items.now()
     const item = await this.items.run(key, this.items.readByWrite())
-    const until = heldUntil(item, RESERVATIONS, id, now)
+    const until = countsUntil(item, RESERVATIONS, id, now)
     return until > 0 ? until - forMs : undefined
   }
 
@@ -107,7 +107,7 @@ function* end(items: SubjectItems, reserved: Reserved, actual: ActualUnits): Pla
       isStored = true
       continue
     }
-    const until = heldUntil(item, RESERVATIONS, id, now)
+    const until = countsUntil(item, RESERVATIONS, id, now)
     const parts = firstWrite([...endsIn(item!, reserved), ...correctionsIn(item!, reserved, actual, until, now)])
     const outcome = yield writing(items.fit(parts, policiesOf(reserved), item, now))
     if (outcome.kind !== 'refused') return { wasHeld: true, chargedAt: until > 0 ? until - forMs : undefined }
