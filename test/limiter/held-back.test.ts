@@ -226,15 +226,17 @@ describe('an instance that is held back', () => {
   })
 
   it('is not for denials alone, where it saw no room that others took', async () => {
-    const { clock, one, other } = await heldBack([{ ...own, algorithm: 'fixed-window', window: '2m' }], { losses: 0 })
-    await other.take('caller', { cost: 39 })
+    const { clock, one, other } = await heldBack([{ ...own, algorithm: 'fixed-window', limit: 4000, window: '2m' }], {
+      losses: 0,
+    })
+    await other.take('caller', { cost: 3999 })
     for (let second = 30; second < 120; second += 6) {
       clock.at = MIDNIGHT + second * 1000
       await one.take('caller')
     }
-    clock.at = MIDNIGHT + 117_000
-    expect(await one.take('caller', { cost: 2 })).toMatchObject({ allowed: false, retryAfterMs: 3000 })
-    clock.at += 3000
+    clock.at = MIDNIGHT + 119_500
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 500 })
+    clock.at += 500
     expect(await one.take('caller')).toMatchObject({ allowed: true })
   })
 
