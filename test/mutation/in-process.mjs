@@ -100,6 +100,8 @@ class InProcessTestRunner {
         this.namespace.maxSteps = this.isBailing ? MAX_STEPS : Infinity // what goes on after it blocks nobody
         this.isPolluted ||= test.errors.some((error) => /Exceeded timeout/.test(String(error?.[0]?.message ?? error)))
         this.hasFailed ||= test.errors.length > 0
+        // a hook that failed may have left fake timers, with which neither Jest nor Stryker would go on
+        if (this.isBailing && this.hasFailed) this.timers.useRealTimers()
         this.namespace.testId = undefined
       }
     })
