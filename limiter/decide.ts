@@ -61,15 +61,12 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const view = items.view(key) ?? known.view!
       const answers = next.denials.map(({ verdicts }) => verdicts)
       const asked = pending.map((request) => ({ ...request, policies }))
-      if (round > 0) noteDenial(view, asked[0]!, answers[0]!, expectedRoom, items.options.denialTtlMs)
-      if (answers.length === 1 && next.denials[0]!.records.length === 0)
-        rememberDenial(view, policies, asked[0]!, answers[0]!, now)
-      answer(
-        pending,
-        answers.map((verdicts, i) =>
-          isHeldBack(view, asked[i]!, now) ? heldBackVerdicts(view, asked[i]!, verdicts, now) : verdicts,
-        ),
-      )
+      const [one, first] = [asked[0]!, answers[0]!]
+      if (round > 0) noteDenial(view, one, first, expectedRoom, items.options.denialTtlMs)
+      if (answers.length === 1 && next.denials[0]!.records.length === 0) rememberDenial(view, policies, one, first, now)
+      const reported = (verdicts: Verdicts, i: number) =>
+        isHeldBack(view, asked[i]!, now) ? heldBackVerdicts(view, asked[i]!, verdicts, now) : verdicts
+      answer(pending, answers.map(reported))
     } else if (next.kind === 'answer') {
       answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))
     } else {

@@ -34,7 +34,6 @@ export {
   planPreflight,
   selectTier,
 } from '../../lambda/steps'
-export { inputsOf } from '../../lambda/subject-inputs'
 export { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
 export type { Decision } from '../../limiter/decision'
 export type { Charge, RateLimiter } from '../../limiter/rate-limiter'

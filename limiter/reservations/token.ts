@@ -203,8 +203,8 @@ export interface ChargeProofs<Entry = { readonly key: string; readonly name: str
 
 /**
  * A policy that only observes may let a request pass uncharged, which is known after the reservation was named. So the
- * name covers the hashes of two secrets for each such policy, and the one that is revealed says whether it was charged: a
- * one-time signature (Lamport, 1979) of one bit.
+ * name covers the hashes of two secrets for each such policy, and the one that is revealed says whether it was charged:
+ * a one-time signature (Lamport, 1979) of one bit.
  */
 export function proofsOf<Entry>(entries: readonly Entry[]): ChargeProofs<Entry> | undefined {
   if (entries.length === 0) return undefined
