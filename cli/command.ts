@@ -35,8 +35,8 @@ export class Session {
     if (this.gateway) this.print.note(`tables of the local gateway at ${this.gateway.address}`)
   }
 
-  connect(said: TableOptions): Connection {
-    const where = this.gateway ? { ...said, endpoint: this.gateway.dynamodb } : said
+  connect(stated: TableOptions): Connection {
+    const where = this.gateway ? { ...stated, endpoint: this.gateway.dynamodb } : stated
     const named = () => `sluice ${this.commandName}`.trim()
     const connection = new Connection(where, this.io.env, (text) => this.print.note(text), {
       change: this.change,

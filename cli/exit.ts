@@ -81,10 +81,10 @@ function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf
       message: `${error.message.split(';')[0]}: name it with --state-table or SLUICE_STATE_TABLE`,
     }
   }
-  const said = error.cause instanceof Error ? sdkFailure(error.cause) : undefined
-  if (error.reason === 'refused' && said) return said
+  const reported = error.cause instanceof Error ? sdkFailure(error.cause) : undefined
+  if (error.reason === 'refused' && reported) return reported
   if (error.reason === 'unusable-client')
-    return said?.code === EXIT.mistake ? said : { code: EXIT.mistake, message: error.message }
+    return reported?.code === EXIT.mistake ? reported : { code: EXIT.mistake, message: error.message }
   return { code: EXIT.service, message: error.message }
 }
 

@@ -7,9 +7,10 @@ import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
 import { type AuthorizerAnswer, toAnswer } from './responses/answers'
 import { type AuthorizerContext, toContext } from './responses/context'
 import { fromEvent } from './responses/request'
-import { type Assembled, askUpstream, type OwnSteps, stepsWith, undecided, unverified } from './steps'
+import { type Assembled, askUpstream, type OwnSteps, stepsWith } from './steps'
 import { errorDetails } from './telemetry/log'
 import type { Origin } from './telemetry/telemetry'
+import { undecided, unverified } from './undecided'
 
 /** The parts, and what another front than API Gateway does differently. */
 export interface DeciderParts extends AuthorizerParts {

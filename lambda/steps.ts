@@ -17,8 +17,9 @@ import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
 import type { Outcome } from './responses/context'
 import type { GatewayRequest } from './responses/request'
 import { type Rules, rulesFor } from './rules'
-import { type SubjectInputs, subjectOf } from './subjects'
+import { inputsOf, subjectOf } from './subjects'
 import { errorDetails } from './telemetry/log'
+import { undecided, unverified } from './undecided'
 import type { Check } from './upstream/check'
 
 /** The parts, and the failed credentials that an instance remembers by address. */
@@ -169,15 +170,6 @@ export function planCharges(trace: TraceWith<FirstFindings | 'tier'>, { plans }:
   return { plan, units, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
 }
 
-/** What the subjects of a request are made from. */
-export const inputsOf = (trace: TraceWith<FirstFindings>): SubjectInputs => ({
-  ...knownIn(trace),
-  address: trace.address,
-  headers: trustedHeaders(trace),
-  apiId: trace.request.apiId,
-  stageName: trace.request.stageName,
-})
-
 async function decideCharges(
   trace: TraceWith<FirstFindings | 'tier' | 'plan' | 'units'>,
   parts: Assembled,
@@ -237,36 +229,10 @@ async function decided(
 }
 
 /**
- * The headers by which policies may count. A header that the settings do not trust is ignored, whatever a policy says.
- * So is one with several values: a caller that can add a value could get a quota for each.
- */
-function trustedHeaders({ request, configuration }: TraceWith<FirstFindings>): ReadonlyMap<string, string> {
-  return new Map(
-    configuration.policies.settings.trustedHeaders.flatMap((name) => {
-      const value = request.headers.get(name)?.trim()
-      return value === undefined || value.includes(',') ? [] : [[name, value] as const]
-    }),
-  )
-}
-
-/**
  * The caller's tier; where that does not exist, the default one; and the anonymous tier for anonymous callers, or as
  * the last resort.
  */
 function tierOf({ policies: { tiers, settings } }: Configuration, known: { readonly tier?: string } | undefined) {
   const names = known ? [known.tier, settings.defaultTier, ANONYMOUS] : [ANONYMOUS]
   return names.map((name) => (name === undefined ? undefined : tiers.get(name))).find((tier) => tier !== undefined)
-}
-
-/** The outcome of a request that cannot be counted: the failure mode decides. */
-export function undecided({ failOpen }: AuthorizerParts, failureMode?: Tier['failureMode']): Outcome {
-  const allowed = failureMode === undefined ? failOpen : failureMode !== 'deny'
-  return { reason: allowed ? 'uncounted' : 'unavailable', degraded: true }
-}
-
-/** The outcome of a request whose caller cannot be verified: denied, except where the deployment verifies nobody. */
-export function unverified(parts: AuthorizerParts): Outcome {
-  if (parts.authentication === 'none') return undecided(parts)
-  parts.log('error', 'identity_unverifiable', {})
-  return { reason: 'unverified', degraded: true }
 }

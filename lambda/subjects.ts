@@ -1,4 +1,5 @@
 import type { Dimension } from './config-table/items/dimension'
+import { knownIn, type TraceWith } from './request-trace'
 
 /** What a request's subjects are made from. */
 export interface SubjectInputs {
@@ -66,4 +67,29 @@ function partOf(dimension: Dimension, inputs: SubjectInputs): string {
   const subject = namespace && dimension.startsWith('claim:') ? `claim@${namespace}:${name}` : dimension
   if (typeof value === 'boolean' || typeof value === 'number') return `${subject}=${value}`
   return typeof value === 'string' && value !== '' ? `${subject}=${value.slice(0, MAX_VALUE_LENGTH)}` : address
+}
+
+/** What the subjects of a request are made from. */
+export const inputsOf = (trace: TraceWith<'request' | 'configuration' | 'address'>): SubjectInputs => ({
+  ...knownIn(trace),
+  address: trace.address,
+  headers: trustedHeaders(trace),
+  apiId: trace.request.apiId,
+  stageName: trace.request.stageName,
+})
+
+/**
+ * The headers by which policies may count. A header that the settings do not trust is ignored, whatever a policy says.
+ * So is one with several values: a caller that can add a value could get a quota for each.
+ */
+function trustedHeaders({
+  request,
+  configuration,
+}: TraceWith<'request' | 'configuration'>): ReadonlyMap<string, string> {
+  return new Map(
+    configuration.policies.settings.trustedHeaders.flatMap((name) => {
+      const value = request.headers.get(name)?.trim()
+      return value === undefined || value.includes(',') ? [] : [[name, value] as const]
+    }),
+  )
 }

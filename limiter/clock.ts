@@ -8,9 +8,9 @@ export type EpochMs = number
  *
  * @throws ClockError for what is no time, such as NaN, one before 1970, or microseconds.
  */
-export function toEpochMs(told: unknown): EpochMs {
-  if (typeof told !== 'number' || !(told >= 0 && told <= LATEST_MS)) throw new ClockError(told)
-  return Math.floor(told)
+export function toEpochMs(time: unknown): EpochMs {
+  if (typeof time !== 'number' || !(time >= 0 && time <= LATEST_MS)) throw new ClockError(time)
+  return Math.floor(time)
 }
 
 /** Tells the time. Passed in everywhere, so that tests and simulations own it. */

@@ -105,15 +105,15 @@ export function onAbort(signal: AbortSignal | undefined, call: () => void): () =
   const calls = callsOf.get(signal) ?? new Set()
   if (calls.size === 0) {
     callsOf.set(signal, calls)
-    signal.addEventListener('abort', tellAll)
+    signal.addEventListener('abort', notifyAll)
   }
   calls.add(call)
   return () => {
-    if (calls.delete(call) && calls.size === 0) signal.removeEventListener('abort', tellAll)
+    if (calls.delete(call) && calls.size === 0) signal.removeEventListener('abort', notifyAll)
   }
 }
 
-function tellAll(this: AbortSignal): void {
+function notifyAll(this: AbortSignal): void {
   for (const call of callsOf.get(this)!) call()
 }
 

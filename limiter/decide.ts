@@ -60,13 +60,13 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       if (!(yield* recorded(items, next.denials, policies, known.view!.item, now))) continue
       const view = items.view(key) ?? known.view!
       const answers = next.denials.map(({ verdicts }) => verdicts)
-      const [first, asked] = [answers[0]!, { ...pending[0]!, policies }]
-      if (round > 0) noteDenial(view, asked, first, expectedRoom, items.options.denialTtlMs)
-      if (answers.length === 1 && next.denials[0]!.records.length === 0) {
-        rememberDenial(view, policies, asked, first, now)
-        if (isHeldBack(view, asked, now)) answers[0] = heldBackVerdicts(view, asked, first, now)
-      }
-      answer(pending, answers)
+      const asked = pending.map((request) => ({ ...request, policies }))
+      const [one, first] = [asked[0]!, answers[0]!]
+      if (round > 0) noteDenial(view, one, first, expectedRoom, items.options.denialTtlMs)
+      if (answers.length === 1 && next.denials[0]!.records.length === 0) rememberDenial(view, policies, one, first, now)
+      const reported = (verdicts: Verdicts, i: number) =>
+        isHeldBack(view, asked[i]!, now) ? heldBackVerdicts(view, asked[i]!, verdicts, now) : verdicts
+      answer(pending, answers.map(reported))
     } else if (next.kind === 'answer') {
       answer(next.admitted, answersFrom({ kind: 'applied', item: next.item }, next.admitted, policies, now))
     } else {

@@ -108,9 +108,9 @@ export function compose(
   let isDeprioritized = false
   const policies: Record<string, Standing> = {}
   let isNameShared = false
-  for (const { policies: asked, verdicts, elapsedMs } of answers) {
+  for (const { policies: evaluated, verdicts, elapsedMs } of answers) {
     for (let i = 0; i < verdicts.length; i++) {
-      const policy = asked[i]!
+      const policy = evaluated[i]!
       const verdict = verdicts[i]!
       if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
       if (policy.isInternal && verdict.allowed && !verdict.exceeded && answers.some(hasExternal)) continue
@@ -131,8 +131,8 @@ export function compose(
     }
   }
   if (isNameShared) {
-    const each = ({ policies: asked, verdicts, elapsedMs }: SubjectVerdicts) =>
-      verdicts.map((verdict, i) => [asked[i]!, toStanding(asked[i]!, verdict, degraded, elapsedMs)] as const)
+    const each = ({ policies: evaluated, verdicts, elapsedMs }: SubjectVerdicts) =>
+      verdicts.map((verdict, i) => [evaluated[i]!, toStanding(evaluated[i]!, verdict, degraded, elapsedMs)] as const)
     ofSameName.set(policies, new Map(answers.flatMap(each)))
   }
   const { allowed, limit, windowMs, remaining, resetAfterMs } = shown!

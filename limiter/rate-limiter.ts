@@ -117,7 +117,7 @@ export class RateLimiter {
   }
 
   private async decideByCalls(charges: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
-    const askedAt = this.items.now()
+    const startedAt = this.items.now()
     const deadline = new Deadline(this.deadlineMs)
     try {
       const parts = this.partsOf(charges)
@@ -127,7 +127,7 @@ export class RateLimiter {
           ? [{ policies: part.policies, verdicts: await taken(part) }]
           : await this.ask(parts, deadline)
       const flushing = this.fallback?.flush(charges)
-      if (flushing && this.hasSeen(charges, askedAt)) await waitAtMost(deadline.leftMs, flushing)
+      if (flushing && this.hasSeen(charges, startedAt)) await waitAtMost(deadline.leftMs, flushing)
       return compose(answers, false, answers.length < parts.length)
     } catch (error) {
       return await this.decideWithout(error, charges, withoutStore)
@@ -182,10 +182,14 @@ export class RateLimiter {
       ? await oneByOne(parts)
       : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
-    const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || !allowedByAll(answers)) await waitAtMost(deadline.leftMs, giveBack(parts, results))
-    if (failed) throw failed.reason
-    return allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!))
+    if (failed) {
+      await waitAtMost(deadline.leftMs, giveBack(parts, results))
+      throw failed.reason
+    }
+    const answers = (results as PromiseFulfilledResult<SubjectVerdicts>[]).map(({ value }) => value)
+    if (allowedByAll(answers)) return answers
+    await waitAtMost(deadline.leftMs, giveBack(parts, results))
+    return parts.map((part, i) => uncharged(part, answers[i]!))
   }
 
   /**

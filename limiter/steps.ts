@@ -183,10 +183,10 @@ export function answersFrom(
   let truth: States = statesOf({ item }, policies)
   return admitted.map((request) => {
     const steps = stepAll(truth, policies, kind === 'applied' ? request : NO_UNITS, now).map((step, i): Step => {
-      const said = planned?.[i]
-      if (!said || isCharged(said)) return step
+      const plannedVerdict = planned?.[i]
+      if (!plannedVerdict || isCharged(plannedVerdict)) return step
       const { verdict } = policies[i]!.counter.step(truth[i], 0, now)
-      return { verdict: { ...verdict, exceeded: said.exceeded! } }
+      return { verdict: { ...verdict, exceeded: plannedVerdict.exceeded! } }
     })
     truth = statesAfter(truth, steps)
     return steps.map(({ verdict }) =>

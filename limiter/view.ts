@@ -32,7 +32,7 @@ export function othersWrote(known: Item, found: Item): boolean {
 const MAX_SPAN_MS = 4096
 
 /** What one policy says of the request. */
-interface Said {
+interface Forecast {
   readonly policy: CompiledPolicy
   readonly fields: Fields | undefined
   /** What the request takes of it. */
@@ -62,7 +62,7 @@ export interface SubjectVerdicts {
  * None is remembered that has to be written down, or that ends when a running request does.
  */
 export class KnownDenial {
-  private readonly said: readonly Said[]
+  private readonly forecasts: readonly Forecast[]
 
   /** @param verdicts what the policies say at a moment, by these states. */
   constructor(
@@ -72,7 +72,7 @@ export class KnownDenial {
     private verdicts: Verdicts,
     private at: EpochMs,
   ) {
-    this.said = policies.map((policy, i) => ({
+    this.forecasts = policies.map((policy, i) => ({
       policy,
       fields: states[i],
       units: unitsOf(units, policy),
@@ -84,13 +84,13 @@ export class KnownDenial {
   /** Whether another request takes the same. */
   isOf(charge: UnitsOfAll<CompiledPolicy>): boolean {
     if (charge.policies !== this.policies || charge.holds) return false
-    for (const { policy, units } of this.said) if (unitsOf(charge, policy) !== units) return false
+    for (const { policy, units } of this.forecasts) if (unitsOf(charge, policy) !== units) return false
     return true
   }
 
   /** Whether the request is denied at a later moment, too. */
   deniesAt(later: EpochMs): boolean {
-    return this.said.some(
+    return this.forecasts.some(
       ({ policy, fields, units, before }, i) =>
         !this.verdicts[i]!.allowed &&
         ((this.at <= later && later < before) || !policy.counter.step(fields, units, later).verdict.allowed),
@@ -102,16 +102,16 @@ export class KnownDenial {
    * written down; and where the clock was set back.
    */
   saysNow(now: EpochMs): SubjectVerdicts | undefined {
-    if (now >= this.at && this.said.some(({ before }) => now >= before) && !this.askAgain(now)) this.at = Infinity
+    if (now >= this.at && this.forecasts.some(({ before }) => now >= before) && !this.askAgain(now)) this.at = Infinity
     return now < this.at ? undefined : { policies: this.policies, verdicts: this.verdicts, elapsedMs: now - this.at }
   }
 
   /** Asks the policies that may say something else by now; false where the denial is over. */
   private askAgain(now: EpochMs): boolean {
     const verdicts: Verdict[] = []
-    for (const [i, said] of this.said.entries()) {
+    for (const [i, forecast] of this.forecasts.entries()) {
       const past = this.verdicts[i]!
-      const verdict = now < said.before ? countedDown(past, now - this.at) : ask(said, past.allowed, now)
+      const verdict = now < forecast.before ? countedDown(past, now - this.at) : ask(forecast, past.allowed, now)
       if (!verdict) return false
       verdicts.push(verdict)
     }
@@ -122,16 +122,16 @@ export class KnownDenial {
 }
 
 /** What a policy says, and until when; `undefined` where its denial has to be written down. */
-function ask(said: Said, isAllowed: boolean, now: EpochMs): Verdict | undefined {
-  const { policy, fields, spanMs } = said
-  const told = policy.counter.step(fields, isAllowed ? 0 : said.units, now)
-  if (!told.verdict.allowed && told.write) return undefined
-  const isUncharged = isAllowed || told.verdict.allowed // others deny the request
-  const { verdict } = isUncharged === isAllowed ? told : policy.counter.step(fields, 0, now)
-  const later = policy.counter.step(fields, isUncharged ? 0 : said.units, now + spanMs)
+function ask(forecast: Forecast, isAllowed: boolean, now: EpochMs): Verdict | undefined {
+  const { policy, fields, spanMs } = forecast
+  const step = policy.counter.step(fields, isAllowed ? 0 : forecast.units, now)
+  if (!step.verdict.allowed && step.write) return undefined
+  const isUncharged = isAllowed || step.verdict.allowed // others deny the request
+  const { verdict } = isUncharged === isAllowed ? step : policy.counter.step(fields, 0, now)
+  const later = policy.counter.step(fields, isUncharged ? 0 : forecast.units, now + spanMs)
   const isSame = saysTheSame(verdict, later.verdict, spanMs)
-  said.before = now + (isSame ? spanMs : 0) + 1
-  said.spanMs = isSame ? Math.min(4 * spanMs, MAX_SPAN_MS) : Math.max(1, Math.floor(spanMs / 4))
+  forecast.before = now + (isSame ? spanMs : 0) + 1
+  forecast.spanMs = isSame ? Math.min(4 * spanMs, MAX_SPAN_MS) : Math.max(1, Math.floor(spanMs / 4))
   return verdict
 }
 

@@ -17,9 +17,7 @@ export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts 
     const verdicts = known ? verdictsNow(known) : ofDenied(view, charge, now)
     if (verdicts) return { policies: charge.policies, verdicts: heldBackVerdicts(view, charge, verdicts, now) }
   }
-  if (!known) return undefined
-  const aheadMs = items.fleet.leadOver(view, charge.policies, now)
-  return aheadMs === 0 || view.denial!.deniesAt(now + aheadMs) ? known : undefined
+  return known && view.denial!.deniesAt(now + items.fleet.leadOver(view, charge.policies, now)) ? known : undefined
 }
 
 /** What policies say of a denied request, by a view; `undefined` where that has to be written down. */

@@ -39,10 +39,10 @@ export type FoundFunction = FunctionName & Pick<Verification, 'upstream' | 'isPu
  */
 export async function findFunction(
   lookup: Lookup,
-  said: { readonly function?: string; readonly stack?: string; readonly limiter?: string },
+  stated: { readonly function?: string; readonly stack?: string; readonly limiter?: string },
 ): Promise<FoundFunction> {
   const { region, configTable } = lookup
-  const text = said.function ?? (await fromStack(lookup, said))
+  const text = stated.function ?? (await fromStack(lookup, stated))
   const named = parseFunctionArn(text)
   if (text.startsWith('arn:') && !named)
     throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)

@@ -28,7 +28,7 @@ export interface OpenedApi {
   readonly recorded: AttachJournal | undefined
   readonly region: string
   /** Finds and checks the function named on the command line or by a stack. */
-  findFunction(said: Parameters<typeof findFunction>[1]): Promise<FoundFunction>
+  findFunction(stated: Parameters<typeof findFunction>[1]): Promise<FoundFunction>
   /** What the config table says; `undefined` where it has mistakes. */
   policies(): Promise<PolicySet | undefined>
   policyOf(functionArn: string): FunctionPolicy
@@ -86,7 +86,7 @@ export async function openApi(clients: Clients, table: ConfigTable, apiId: strin
     journal,
     recorded: await journal.read(apiId),
     region,
-    findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
+    findFunction: (stated) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, stated),
     policies: async () => {
       const { configuration, issues } = readPolicySet((await table.policySet()).map(({ item }) => item))
       return issues.length === 0 ? configuration.policies : undefined

@@ -60,8 +60,8 @@ export async function planOne(
   const { recorded, label } = opened
   const control = existing(opened, apiId)
   if (options.as !== undefined) checkWord(apiId, options.as)
-  const said = { ...options, function: options.function ?? opened.recorded?.attachment.functionArn }
-  const target = await opened.findFunction(said)
+  const stated = { ...options, function: options.function ?? opened.recorded?.attachment.functionArn }
+  const target = await opened.findFunction(stated)
   const policy = opened.policyOf(target.arn)
   const { state, statements, called } = await readAll({
     state: () => control.read(),
@@ -101,7 +101,12 @@ export async function planOne(
   const isWider = recorded !== undefined && !attachOptions.methods && recorded.attachment.methods !== 'all'
   const confirmKept = async (method: Method) => {
     const authorizers = await control.readAuthorizers()
-    const now = replacementOf(method, { ...state, authorizers }, await checks(await opened.findFunction(said)), target)
+    const now = replacementOf(
+      method,
+      { ...state, authorizers },
+      await checks(await opened.findFunction(stated)),
+      target,
+    )
     if ('kept' in now) return
     const what = authorizationText(method.authorization, authorizers)
     throw new UserError(`${method.key} keeps ${what}: what Sluice verifies was changed meanwhile (${now.lost})`)

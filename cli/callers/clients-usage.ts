@@ -10,7 +10,8 @@ import { batchStates } from './batch-states'
 import { stateOf } from './client-records'
 import { type Counted, countedOf } from './counted'
 import { ipv6Prefix } from './limits'
-import { type Known, NOWHERE, placeNamed, readKnown, type Subject, toSubject } from './subjects'
+import { NOWHERE, placeNamed } from './place'
+import { type Known, readKnown, type Subject, toSubject } from './subjects'
 
 /** How near a client is to one of its limits. */
 interface ClientUsage {

@@ -56,8 +56,8 @@ export function requestedBy(one: Subject, request: string | undefined): Requeste
   const { policies } = one.configuration
   if (rulesOf(policies, requested.method, path).routes.length > 0) return requested
   const known = policies.routes.map(({ pattern }) => pattern.text).sort()
-  const said = `no route is configured for ${printed(request)}${hint(`${requested.method} ${path}`, known, 'sluice tiers list')}`
-  throw new UserError(`${said}; for requests without a configured route, omit --route`)
+  const message = `no route is configured for ${printed(request)}${hint(`${requested.method} ${path}`, known, 'sluice tiers list')}`
+  throw new UserError(`${message}; for requests without a configured route, omit --route`)
 }
 
 /** By what a request counts the subject itself, in the order of evaluation. */

@@ -5,8 +5,10 @@ import { type Item, NO_ITEM } from '../facade/tables'
 import type { ConfigTable } from '../tables/config-table'
 import { ipv6PrefixIn } from './address-names'
 import { type Asked, askedPart, KINDS } from './asked'
+import { NOWHERE } from './place'
+import { stateKeysAt } from './state-keys'
 import { allKeysOf, presentKeyOf, type StoredHash } from './stored-hash'
-import { type Known, NOWHERE, type Subject, stateKeysAt, toSubject } from './subjects'
+import { type Known, type Subject, toSubject } from './subjects'
 import { type Found, findByHash, type NotFound } from './whois'
 
 /** Looks for the subject of a hash among all that the tables know. */

@@ -90,12 +90,12 @@ export const calledOf = ({ name, hash }: Pick<Subject, 'name' | 'hash'>): string
 export function nameOf(subject: Subject): string {
   const { tier, remark, beforeLimits } = subject
   const name = calledOf(subject)
-  const said = [
+  const parts = [
     tier && `tier ${scopedName(tier.name, tier.scope)}`,
     remark,
     beforeLimits && BEFORE_LIMITS[beforeLimits],
   ]
-  const shown = said.filter((one) => one !== undefined)
+  const shown = parts.filter((one) => one !== undefined)
   return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
 }
 

@@ -1,10 +1,9 @@
 import { UserError } from '../exit'
-import { AccessList, type SubjectInputs } from '../facade/callers'
+import { AccessList, inputsOf, type SubjectInputs } from '../facade/callers'
 import {
   type AuthorizerContext,
   contextOf,
   type Decision,
-  inputsOf,
   makeDecider,
   type OwnSteps,
   Plan,

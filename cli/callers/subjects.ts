@@ -3,10 +3,9 @@ import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import { type Claim, type Client, clientAt, clientIpKey, type SubjectInputs } from '../facade/callers'
 import type { Outcome, ReadOnlyParts } from '../facade/decisions'
-import { ANONYMOUS, type ApiStage, type Apis, type Configuration, type Settings, type Tier } from '../facade/policies'
+import { ANONYMOUS, type ApiStage, type Configuration, type Settings, type Tier } from '../facade/policies'
 import { clientKey, HMAC_RING, type SubjectKeys } from '../facade/tables'
 import { type EpochMs, printed } from '../facade/values'
-import { isLikeApiId } from '../tables/api-labels'
 import type { ConfigTable } from '../tables/config-table'
 import { readKeyRing } from '../tables/key-ring'
 import { switchText } from '../tiers/mode-switch'
@@ -16,6 +15,8 @@ import { type Asked, askedAddress, askedPart, claimFor, claimWith, namedBy, WANT
 import { isTurnedAway, stateOf } from './client-records'
 import { decidingEntry, type ListEntry } from './deciding-entry'
 import { hint, noSuchClient } from './hints'
+import { NOWHERE, placeNamed } from './place'
+import { type StateKeys, stateKeysAt } from './state-keys'
 import { heldTo, OTHER_REQUEST, traceBeforeLimits } from './subject-traces'
 import { unreadCredentials } from './unread-credentials'
 
@@ -49,16 +50,6 @@ export interface Subject {
   readonly at: ApiStage
   /** As requests there find it. */
   readonly configuration: Configuration
-}
-
-export const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
-
-/** Where subjects have their state, at the moment of a command. */
-export interface StateKeys {
-  keyOf(name: string): string
-  keyOfCharge(name: string, chargedAt: EpochMs): string
-  /** Counters may have been copied to a secret that is to come. */
-  keysToReset(name: string): string[]
 }
 
 /** What is known of the table's subjects, as far as any of them needs it. */
@@ -171,15 +162,6 @@ async function unknownCaller(table: ConfigTable, kind: string, id: string): Prom
   )
 }
 
-export function stateKeysAt(keys: SubjectKeys, now: EpochMs): StateKeys {
-  const next = keys.nextAfter(now)
-  return {
-    keyOf: (name) => keys.keyOf(name, now),
-    keyOfCharge: (name, chargedAt) => keys.keyOfCharge(name, chargedAt, now),
-    keysToReset: (name) => [...(next ? [keys.keyOf(name, next.activeFrom)] : []), keys.keyOf(name, now)],
-  }
-}
-
 /**
  * A subject as the authorizer finds it.
  *
@@ -231,25 +213,4 @@ export function addressName(text: string, settings: Settings, ipv6Prefix: number
   if (address === undefined)
     throw new UserError(`an address must look like ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
   return `ip:${address}`
-}
-
-/**
- * The API of `shop` or `shop/prod`, by its id, label or name. An id needs no label: most APIs have none.
- *
- * @throws UserError when none or several are called so.
- */
-export function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
-  const [, word, stageName] = /^([^/]+)(?:\/([\w$-]+))?$/.exec(text) ?? []
-  if (word === undefined)
-    throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
-  const known = apis?.list ?? []
-  const words = known.flatMap(({ label, name, id }) => [label, name, id]).filter((one) => one !== undefined)
-  if (!words.includes(word) && !isLikeApiId(word))
-    throw new UserError(
-      `${what} names API ${printed(word)}, and no API has this id, label or name${hint(word, words, 'sluice apis list')}`,
-    )
-  const ids = [...(apis?.idsOf(word) ?? [word])]
-  if (ids.length > 1)
-    throw new UserError(`${what} must name one API, and ${printed(word)} matches several: ${ids.join(', ')}`)
-  return { apiId: ids[0], stageName }
 }

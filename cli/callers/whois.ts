@@ -175,14 +175,14 @@ const UNKNOWN: Readonly<Record<string, string>> = {
 }
 
 function whyNot({ scope, isKeyed }: StoredHash, { keys, addresses, clients }: Suspects, tried: Tried): string {
-  const said = [UNKNOWN[scope] ?? `subjects of the kind "${scope}" are defined by a program`]
+  const parts = [UNKNOWN[scope] ?? `subjects of the kind "${scope}" are defined by a program`]
   if (ABOUT_ADDRESSES.includes(scope)) {
     const count = tried.candidates.length
-    said.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
+    parts.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
     if (tried.tooLarge.length > 0)
-      said.push(`not tried, because only ${MAX_ADDRESSES} addresses are tried at once: ${tried.tooLarge.join(', ')}`)
-    if (addresses.length === 0) said.push('try suspected addresses with sluice whois HASH --address 203.0.113.0/24')
-  } else said.push(`tried: ${counted(clients.length, 'credential')}`)
-  if (isKeyed) said.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)
-  return said.join('; ')
+      parts.push(`not tried, because only ${MAX_ADDRESSES} addresses are tried at once: ${tried.tooLarge.join(', ')}`)
+    if (addresses.length === 0) parts.push('try suspected addresses with sluice whois HASH --address 203.0.113.0/24')
+  } else parts.push(`tried: ${counted(clients.length, 'credential')}`)
+  if (isKeyed) parts.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)
+  return parts.join('; ')
 }

@@ -23,20 +23,20 @@ const MAX_SHOWN = 20
 
 /** Gathers mistakes by their line, and ends with all of them. */
 export class Mistakes {
-  private readonly told: string[] = []
+  private readonly shown: string[] = []
   private count = 0
 
   add(line: number, column: string | undefined, message: string): void {
     this.count++
-    if (this.told.length < MAX_SHOWN)
-      this.told.push(`line ${line}${column === undefined ? '' : `, ${column}`}: ${message}`)
+    if (this.shown.length < MAX_SHOWN)
+      this.shown.push(`line ${line}${column === undefined ? '' : `, ${column}`}: ${message}`)
   }
 
   /** @throws UserError where there are any. */
   end(): void {
     if (this.count === 0) return
-    const others = this.count - this.told.length
-    const lines = [...this.told, ...(others > 0 ? [`and ${others} more mistakes`] : [])]
+    const others = this.count - this.shown.length
+    const lines = [...this.shown, ...(others > 0 ? [`and ${others} more mistakes`] : [])]
     throw new UserError(['nothing was written:', ...lines])
   }
 }

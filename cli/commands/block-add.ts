@@ -86,17 +86,17 @@ export const addBlockAdd: AddCommand = (group, session) => {
 }
 
 /** @throws UserError for an end that is past: such an entry would hold for nobody. */
-function endOf(said: string | undefined, { io }: Session): string | undefined {
-  if (said === undefined || said === 'never') return undefined
-  const end = moment(said, '--expires', io.clock)
-  if (Date.parse(end) <= io.clock()) throw new UserError(`--expires must be in the future, got ${printed(said)}`)
+function endOf(expires: string | undefined, { io }: Session): string | undefined {
+  if (expires === undefined || expires === 'never') return undefined
+  const end = moment(expires, '--expires', io.clock)
+  if (Date.parse(end) <= io.clock()) throw new UserError(`--expires must be in the future, got ${printed(expires)}`)
   return end
 }
 
 /** `end kept, note changed from "scraper" to "again"`. */
 function changesText(was: Fields, is: Fields): string {
   const text = (value: unknown) => (value === undefined ? 'none' : printed(value))
-  const said = (
+  const changes = (
     [
       ['end', was.expiresAt, is.expiresAt],
       ['note', was.note, is.note],
@@ -108,5 +108,5 @@ function changesText(was: Fields, is: Fields): string {
         : [`${field} kept, ${text(after)}`]
       : [`${field} changed from ${text(before)} to ${text(after)}`],
   )
-  return said.join('; ') || 'nothing changed'
+  return changes.join('; ') || 'nothing changed'
 }

@@ -56,8 +56,8 @@ export const addClientsExport: AddCommand = (group, session) => {
         print.note(`${hidden} of ${count} have a usage identifier key, which is left out: --usage-keys prints it`)
       if (invalid.length > 0) {
         const more = invalid.length > MAX_SHOWN ? [`and ${invalid.length - MAX_SHOWN} more`] : []
-        const told = [...invalid.slice(0, MAX_SHOWN), ...more]
-        throw new UserError([`${invalid.length} invalid records are left out:`, ...told])
+        const lines = [...invalid.slice(0, MAX_SHOWN), ...more]
+        throw new UserError([`${invalid.length} invalid records are left out:`, ...lines])
       }
     })
 }

@@ -75,10 +75,10 @@ export const addClientsSet: AddCommand = (group, session) => {
       }
     })
     const isAboutOverrides = options.override !== undefined || options.overrides === false
-    const said = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
+    const overridesNote = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
     const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)
     const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
-    tell(session, options, `client ${printed(id)} is changed${said}${note}`, { id, changed: true })
+    tell(session, options, `client ${printed(id)} is changed${overridesNote}${note}`, { id, changed: true })
   })
 }
 

@@ -65,9 +65,9 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
     ...found.networks.map((network) => `${network}, which holds other addresses as well: sluice block remove`),
     ...unknown.map((dimension) => `counters by ${dimension}, because no value of it was given`),
   ]
-  const said = { subjects, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
-  if (options.dryRun) return options.json ? print.json({ dryRun: true, ...said }) : report('would erase', said)
-  const asked = items.length === 0 ? '' : `, and delete ${said.items.join('; ')}`
+  const result = { subjects, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
+  if (options.dryRun) return options.json ? print.json({ dryRun: true, ...result }) : report('would erase', result)
+  const asked = items.length === 0 ? '' : `, and delete ${result.items.join('; ')}`
   await confirm(`Erase all counters of ${texts.join(', ')}${asked}?`, io, options, () =>
     connection.describe('config', 'state'),
   )

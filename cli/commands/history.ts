@@ -104,12 +104,12 @@ async function presentItems(table: ConfigTable, asked: string | undefined): Prom
 
 function show({ changes, unrecorded, withoutRecord }: History, session: Session): void {
   const { print } = session
-  const told = [
+  const entries = [
     ...changes.map((change) => ({ at: change.at, tell: () => showChange(change, session) })),
     ...unrecorded.map((one) => ({ at: one.until, tell: () => showUnrecorded(one, session) })),
   ].sort((a, b) => (a.at < b.at ? 1 : -1))
-  if (told.length === 0) print.line('no changes')
-  for (const { tell } of told) tell()
+  if (entries.length === 0) print.line('no changes')
+  for (const { tell } of entries) tell()
   if (withoutRecord.length > 0)
     print.note(
       `without a record, because another program or an older version wrote ${withoutRecord.length === 1 ? 'it' : 'them'}: ${titlesOf(withoutRecord)}`,

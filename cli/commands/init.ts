@@ -96,9 +96,9 @@ const QUESTIONS = {
 
 /** Asks what the options do not say. */
 async function complete({ for: target, callers, limit }: Options, { io }: Session): Promise<Starter> {
-  const said: Partial<Record<keyof Starter, string | number>> = { target, callers, limit }
-  const open = (Object.keys(QUESTIONS) as (keyof Starter)[]).filter((name) => said[name] === undefined)
-  if (open.length === 0) return said as unknown as Starter
+  const answers: Partial<Record<keyof Starter, string | number>> = { target, callers, limit }
+  const open = (Object.keys(QUESTIONS) as (keyof Starter)[]).filter((name) => answers[name] === undefined)
+  if (open.length === 0) return answers as unknown as Starter
   if (io.stdin.isTTY !== true) {
     const options = open.map((name) => QUESTIONS[name].option).join(', ')
     throw new UserError(`nothing was written: no terminal for questions, set ${options}`)
@@ -114,14 +114,14 @@ async function complete({ for: target, callers, limit }: Options, { io }: Sessio
       })
       for (const name of open) {
         const { text, otherwise, read }: Question = QUESTIONS[name]
-        while (said[name] === undefined) {
+        while (answers[name] === undefined) {
           io.stderr.write(`${text} [${otherwise}] `)
           const { value, done } = await Promise.race([lines.next(), stopped])
           if (done) throw new UserError(['', 'nothing was written'])
-          said[name] = read(String(value).trim() || otherwise)
+          answers[name] = read(String(value).trim() || otherwise)
         }
       }
-      return said as unknown as Starter
+      return answers as unknown as Starter
     })
   } finally {
     input.close()

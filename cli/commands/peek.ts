@@ -87,9 +87,9 @@ function asJson(subject: Subject, { context, decision, units, unasked }: Shown) 
 function linesOf(subject: Subject, verdict: Shown, print: Printer): string[] {
   const { context, decision, units, unasked } = verdict
   const { allowed } = context
-  const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
+  const verdictText = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
   const why = decision ? aboutDecision(subject, decision) : whyOf(subject, verdict)
-  const first = `${nameOf(subject)}: a request of cost ${unitsText(units)} ${said}${why}`
+  const first = `${nameOf(subject)}: a request of cost ${unitsText(units)} ${verdictText}${why}`
   if (!decision) return [first]
   const { policy, limit, remaining, retryAfterMs } = decision
   const when =
@@ -137,8 +137,8 @@ function whyOf({ entry }: Subject, { context: { reason, detail }, trace }: Verdi
 
 /** `: per-address (by ip), …`; empty where all policies were asked. */
 function unaskedText(unasked: Verdict['unasked']): string {
-  const said = unasked.map(
+  const reasons = unasked.map(
     ({ who, policies }) => `${policies.map(({ name }) => name).join(', ')} (by ${who.join(', ')})`,
   )
-  return said.length === 0 ? '' : `: ${said.join(', ')}, because these values of the request are unknown`
+  return reasons.length === 0 ? '' : `: ${reasons.join(', ')}, because these values of the request are unknown`
 }

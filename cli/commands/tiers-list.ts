@@ -21,10 +21,10 @@ export const addTiersList: AddCommand = (group, session) => {
       ['what', 'by', 'policies'],
       items.map((item) => {
         const { by, policies, ...rest } = contentOf(item)
-        const told = readItem(item).issues.map((sentence) =>
+        const problems = readItem(item).issues.map((sentence) =>
           print.style('red', `invalid, the last valid version stays in force: ${sentence}`),
         )
-        return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)]]
+        return [titleOf(item.sk), textOf(by), [...problems, ...fieldTexts(rest), ...policyLines(policies)]]
       }),
     )
   })

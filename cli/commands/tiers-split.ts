@@ -41,8 +41,8 @@ export const addTiersSplit: AddCommand = (group, session) => {
           for (const warning of neverPassing(whole, file, name)) session.print.note(`warning: ${warning}`)
       }
       if (region !== undefined) {
-        const said = Object.entries(shares).map(([name, percent]) => `--share ${name}=${percent}%`)
-        const heading = `# The limits of one Region, made from ${path}, to be changed there:\n# sluice tiers split ${path} ${said.join(' ')} --for ${region}\n`
+        const flags = Object.entries(shares).map(([name, percent]) => `--share ${name}=${percent}%`)
+        const heading = `# The limits of one Region, made from ${path}, to be changed there:\n# sluice tiers split ${path} ${flags.join(' ')} --for ${region}\n`
         if (json) session.print.json(files[region])
         else session.print.file(heading + toYaml(files[region]!))
         return

@@ -16,4 +16,4 @@ export {
   toIpv4,
   toIpv6,
 } from '../../lambda/ip-address'
-export { joined, type SubjectInputs, subjectOf } from '../../lambda/subjects'
+export { inputsOf, joined, type SubjectInputs, subjectOf } from '../../lambda/subjects'

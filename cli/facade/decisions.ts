@@ -28,7 +28,6 @@ export { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
 export {
   type Assembled,
   checkAddress,
-  inputsOf,
   matchRoutes,
   type OwnSteps,
   planCharges,

@@ -15,12 +15,16 @@ const TO_ANSWER_MS = 300_000
  * @throws UserError for a moment that some instance could miss, and where this machine's clock cannot be relied on to
  * tell.
  */
-export async function activation(said: string | undefined, connection: Connection, clock: Clock): Promise<EpochMs> {
+export async function activation(
+  requested: string | undefined,
+  connection: Connection,
+  clock: Clock,
+): Promise<EpochMs> {
   const check = await checkClock(connection.client, await connection.tableName('config'), clock)
   if (check.status === 'FAILED')
     throw new UserError(`the time of a change depends on this machine’s clock, which is wrong: ${check.found}`)
-  if (said === undefined) return clock() + RING_KEY_LEAD_MS + TO_ANSWER_MS
-  const at = Date.parse(moment(said, '--at', clock))
+  if (requested === undefined) return clock() + RING_KEY_LEAD_MS + TO_ANSWER_MS
+  const at = Date.parse(moment(requested, '--at', clock))
   checkLead(at, clock())
   return at
 }

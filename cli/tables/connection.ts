@@ -122,9 +122,9 @@ export class Connection {
   }
 
   async tableName(kind: TableKind): Promise<string> {
-    const said = kind === 'config' ? this.where.table : this.where.stateTable
+    const stated = kind === 'config' ? this.where.table : this.where.stateTable
     const set = kind === 'config' ? this.env.SLUICE_CONFIG_TABLE : this.env.SLUICE_STATE_TABLE
-    if (said) return said
+    if (stated) return stated
     if (this.where.stack === undefined && this.where.limiter === undefined) {
       if (set) return set
       if (this.endpoint !== undefined) return LOCAL_TABLES[kind]

@@ -93,7 +93,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   })
   if (!isRead) return [configuration, ...notChecked(OF_SETTINGS, 'the configuration cannot be read')]
   const order = identity.map(sourceText).join(', then ')
-  const said =
+  const explanation =
     identity === DEFAULT_IDENTITY ? 'the default order, because settings has no identity' : 'as configured in settings'
   const bases =
     basePaths.length > 0
@@ -102,7 +102,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   return [
     configuration,
     ...mode,
-    { name: 'identity', status: 'ok', found: `${order} (${said})` },
+    { name: 'identity', status: 'ok', found: `${order} (${explanation})` },
     { name: 'base paths', status: 'ok', found: bases },
     ...checkAddress(identity),
     ...scopes,

@@ -74,8 +74,8 @@ export async function gatewayOfEngine(endpoint: string, env: Io['env']): Promise
  */
 export async function meantGateway(where: Where, env: Io['env']): Promise<LocalGateway | undefined> {
   const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup } = where
-  const said = [endpoint, region, table, stateTable, stack, limiter, named, logGroup, env.SLUICE_DYNAMODB_ENDPOINT]
-  if ([...said, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
+  const given = [endpoint, region, table, stateTable, stack, limiter, named, logGroup, env.SLUICE_DYNAMODB_ENDPOINT]
+  if ([...given, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
   const gateway = await usualGateway(env)
   return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway
 }

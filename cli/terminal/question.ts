@@ -12,10 +12,10 @@ import { printable } from './output'
 export async function confirm(
   question: string,
   io: Io,
-  said: { readonly yes?: boolean },
+  options: { readonly yes?: boolean },
   where?: () => Promise<string>,
 ): Promise<void> {
-  if (said.yes) return
+  if (options.yes) return
   if (io.stdin.isTTY !== true) throw new UserError('nothing was written: no terminal for the question, use --yes')
   const answer = await ask(`${where ? `${await where()}: ` : ''}${question} [y/N] `, io)
   if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was written')

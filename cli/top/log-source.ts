@@ -115,13 +115,17 @@ export class LogSource implements Source {
 
   /** The errors of this service are named as those that the SDK makes. */
   private async failureOf(status: number, answer: unknown): Promise<Error> {
-    const said = (answer ?? {}) as { readonly __type?: unknown; readonly message?: unknown; readonly Message?: unknown }
-    const name = String(said.__type ?? '').replace(/^.*#/, '')
+    const failure = (answer ?? {}) as {
+      readonly __type?: unknown
+      readonly message?: unknown
+      readonly Message?: unknown
+    }
+    const name = String(failure.__type ?? '').replace(/^.*#/, '')
     if (name === 'ResourceNotFoundException') {
       const region = await this.options.client.config.region()
       return new UserError(`there is no log group "${this.name}" in ${region}: name it with --log-group`)
     }
-    const message = String(said.message ?? said.Message ?? `CloudWatch Logs answered with status ${status}`)
+    const message = String(failure.message ?? failure.Message ?? `CloudWatch Logs answered with status ${status}`)
     const httpStatusCode = status
     return Object.assign(new Error(message), { name: name || 'Error', $metadata: { httpStatusCode } })
   }

@@ -34,7 +34,7 @@ interface HeldBack {
   readonly until: EpochMs
 }
 
-type Asked = UnitsOfAll<CompiledPolicy>
+type Request = UnitsOfAll<CompiledPolicy>
 
 /** Refusals a second that all instances together settle at, unless they are too many to wait so long. */
 const REFUSALS_PER_SECOND = 300
@@ -81,11 +81,11 @@ export const afterSuccess = (before: Contention): Contention | undefined =>
  * @param isLost the view before had shown room, which others took.
  * @param ttlMs how long a view is trusted: nobody is held back for longer.
  */
-export function noteDenial(view: Seen, asked: Asked, verdicts: Verdicts, isLost: boolean, ttlMs: number): void {
+export function noteDenial(view: Seen, request: Request, verdicts: Verdicts, isLost: boolean, ttlMs: number): void {
   const denials = verdicts.map(({ allowed, retryAfterMs }) => (allowed ? 0 : retryAfterMs))
   const denialMs = Math.max(...denials)
-  const policy = asked.policies[denials.indexOf(denialMs)]!
-  const units = unitsOf(asked, policy)
+  const policy = request.policies[denials.indexOf(denialMs)]!
+  const units = unitsOf(request, policy)
   const { seenAt } = view
   if (isLost) {
     const atOnce = policy.counter.step({}, 0, seenAt).verdict.remaining / units
@@ -98,23 +98,23 @@ export function noteDenial(view: Seen, asked: Asked, verdicts: Verdicts, isLost:
 }
 
 /** Whether a request takes as much of the policy that holds it back, whatever room there is by what is known. */
-export const isHeldBack = ({ heldBack, seenAt }: Seen, asked: Asked, now: EpochMs): boolean =>
+export const isHeldBack = ({ heldBack, seenAt }: Seen, request: Request, now: EpochMs): boolean =>
   heldBack !== undefined &&
   now >= seenAt &&
   now < heldBack.until &&
-  !asked.isPaced &&
-  !asked.holds &&
-  asked.policies.includes(heldBack.policy) &&
-  unitsOf(asked, heldBack.policy) >= heldBack.units
+  !request.isPaced &&
+  !request.holds &&
+  request.policies.includes(heldBack.policy) &&
+  unitsOf(request, heldBack.policy) >= heldBack.units
 
 /** What is told of a request that is held back. @param verdicts what the policies say of a denied request. */
-export function heldBackVerdicts({ heldBack }: Seen, asked: Asked, verdicts: Verdicts, now: EpochMs): Verdicts {
+export function heldBackVerdicts({ heldBack }: Seen, request: Request, verdicts: Verdicts, now: EpochMs): Verdicts {
   const { policy, until } = heldBack!
   const waitMs = until - now
   return verdicts.map((verdict, i): Verdict => {
-    if (asked.policies[i] !== policy) return verdict
+    if (request.policies[i] !== policy) return verdict
     if (!verdict.allowed) return { ...verdict, retryAfterMs: Math.max(verdict.retryAfterMs, waitMs) }
-    const remaining = Math.min(verdict.remaining, unitsOf(asked, policy) - 1)
+    const remaining = Math.min(verdict.remaining, unitsOf(request, policy) - 1)
     return { allowed: false, remaining, resetAfterMs: Math.max(verdict.resetAfterMs, waitMs), retryAfterMs: waitMs }
   })
 }

@@ -102,25 +102,28 @@ export function guessOf(reserved: Reserved, chargedAt: EpochMs | undefined): Ite
   ])
   const charged = entries.map(({ policy, units }): [string, Fields] => {
     const write = policy.counter.chargeLate({}, units, chargedAt, chargedAt)
-    return [policy.prefix, write && units > 0 ? apply(write, {}) : {}]
+    return [policy.prefix, write ? apply(write, {}) : {}]
   })
   const since: [string, Fields][] = isShared ? [[RESERVATIONS.prefix, { b: chargedAt }]] : []
   return {
     policies: Object.fromEntries([...since, ...held, ...charged]),
     marks: mark ? { [mark[0]]: mark[1] } : {},
-    expiresAtSeconds: expiryFor(policiesOf(reserved), undefined, chargedAt) ?? 0,
+    expiresAtSeconds: expiryFor(policiesOf(reserved), undefined, chargedAt)!,
   }
 }
 
 /** What finds no room in one write stays charged: holds and debts come first, and always find it. */
-export const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0] ?? []
+export const firstWrite = (parts: readonly PolicyWrite[]): readonly PolicyWrite[] => inWrites(parts)[0]!
 
-/** Whether any of what is held counts yet. What was purged meanwhile and what was not are the same. */
-export const isOpenIn = (item: Item, { id, holders }: Reserved, now: EpochMs): boolean =>
-  holders.some((policy) => {
-    const until = numberOf(fieldsOf(item, policy), id)
-    return until + (policy === RESERVATIONS ? LONGEST_KEPT_MS : 0) + CLOCKS_DIFFER_MS > now
-  })
+/** Until when a hold counts in an item; 0 where it does no more, whether it was purged meanwhile or not. */
+export function countsUntil(item: Item | undefined, policy: CompiledPolicy, id: string, now: EpochMs): EpochMs {
+  const until = numberOf(fieldsOf(item, policy), id)
+  return until + (policy === RESERVATIONS ? LONGEST_KEPT_MS : 0) + CLOCKS_DIFFER_MS > now ? until : 0
+}
+
+/** Whether any of what is held counts yet. */
+export const isOpenIn = (item: Item | undefined, { id, holders }: Reserved, now: EpochMs): boolean =>
+  holders.some((policy) => countsUntil(item, policy, id, now) > 0)
 
 /** The writes that charge what is owed, and in time give back what was not used. */
 export function correctionsIn(

@@ -13,7 +13,7 @@ import { type SettlingLimiter, settle } from './settlements'
 import { parseReservation } from './token'
 
 /** What acquiring slots, and reserving and settling units, ask of a `RateLimiter`. */
-interface AcquiringLimiter extends ReservingLimiter, SettlingLimiter {
+interface AcquiringLimiter extends Required<ReservingLimiter>, SettlingLimiter {
   /** Ends what a request holds that this process admitted without the store; false where it holds nothing. */
   endHere(key: string, id: string): boolean
 }
@@ -39,13 +39,12 @@ export class LibraryReservations {
       duration === undefined ? NOTHING : reservedBy([charge], { ...options, reserve: duration })
     const reservation = new Reservation([charge], forMs, isSettled)
     const decision = await this.limiter.decide(reservation.charges)
-    const token = reservation.tokenFor(decision, (key) => this.limiter.lastSeen?.(key))
+    const token = reservation.tokenFor(decision, (key) => this.limiter.lastSeen(key))
     let isOver = !decision.allowed
     const release = async (used: UsedUnits = {}): Promise<boolean> => {
       if (isOver) return false
       const released =
         token === undefined ? await this.releaseHere(reservation, decision) : await this.settle(token, used)
-      if (isOver) return false
       isOver = true
       return released
     }
@@ -60,8 +59,7 @@ export class LibraryReservations {
   }
 
   /** Ends what a request holds that was decided without the store; in the store too, where the answer was lost. */
-  private async releaseHere(reservation: Reservation, { degraded, failure }: Decision): Promise<boolean> {
-    if (!degraded) return false
+  private async releaseHere(reservation: Reservation, { failure }: Decision): Promise<boolean> {
     const [{ key }] = reservation.charges as [Charge]
     const isReleased = this.limiter.endHere(key, reservation.id)
     const isInDoubt = failure && !SETUP_FAILURES.includes(failure)

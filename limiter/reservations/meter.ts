@@ -82,7 +82,7 @@ export function meterOf(
     else
       tallies.push({
         ...{ entries: [entry], reserved: units, used: 0, admitted: 0, stored: 0 },
-        ...{ left: 0, isStored: true, askedAt: -Infinity },
+        ...{ left: 0, isStored: true, askedAt: 0 },
       })
   }
   let isOver = false
@@ -99,7 +99,7 @@ export function meterOf(
     for (const tally of tallies) {
       tally.used += used(tally.entries[0]!) ?? 0
       const missing = tally.used - tally.reserved - tally.admitted
-      if (missing <= 0 || isOver || !isDue(tally, missing)) continue
+      if (isOver || !isDue(tally, missing)) continue
       if (await take(tally, missing)) tally.admitted += missing
       // what was admitted without the store is taken from it as soon as it answers
       const unstored = tally.admitted - tally.stored

@@ -93,7 +93,7 @@ export class Reservation {
       const mark = ALL_MARKS.findLast((name) => name in seen)
       return mark && ([mark, seen[mark]!] as const)
     })
-    const proofs = this.proofs?.tell((policy) => {
+    const proofs = this.proofs?.reveal((policy) => {
       const standing = standingOf(decision, policy)
       return standing === undefined || isCharged(standing)
     })
@@ -108,7 +108,7 @@ export class Reservation {
   get longestToken(): number {
     const longest: readonly [string, number] = [REFUND_MARK, Number.MAX_SAFE_INTEGER]
     const marks = this.subjects.slice(1).map(() => longest)
-    const proofs = this.proofs?.tell(() => true)
+    const proofs = this.proofs?.reveal(() => true)
     return toToken(this.text, { chargedAt: Number.MAX_SAFE_INTEGER, marks, proofs }).length
   }
 

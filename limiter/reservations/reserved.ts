@@ -1,3 +1,4 @@
+import { numberOf } from '../algorithms/conditional-write'
 import { bind, type Counter } from '../algorithms/counter'
 import { holds, LONGEST_KEPT_MS } from '../algorithms/holds'
 import { nonBlocking } from '../algorithms/non-blocking'
@@ -37,8 +38,7 @@ export const SHARED = reservationsBy(bind(holds, { ...QUOTA, limit: 0, isShared:
 
 /** Since when reserved units count in an item; `undefined` where none have been reserved. */
 export function reservedSince(item: Item): EpochMs | undefined {
-  const since = fieldsOf(item, RESERVATIONS)?.b
-  return typeof since === 'number' ? since : undefined
+  return numberOf(fieldsOf(item, RESERVATIONS), 'b') || undefined
 }
 
 /** What a request reserved of one policy. */

@@ -1,7 +1,5 @@
-import { numberOf } from '../algorithms/conditional-write'
 import { BoundedMap } from '../bounded-map'
 import type { EpochMs } from '../clock'
-import { fieldsOf } from '../compiled-policy'
 import { StoreUnavailableError } from '../errors'
 import { giveBackOnce } from '../give-back'
 import type { SubjectItems } from '../items'
@@ -10,6 +8,7 @@ import { type Item, isPassed, type WriteId } from '../stores/store'
 import {
   type ActualUnits,
   correctionsIn,
+  countsUntil,
   debtWrites,
   endsIn,
   firstWrite,
@@ -22,8 +21,13 @@ import {
 } from './corrections'
 import { RESERVATIONS, type Reserved } from './reserved'
 
-/** What became of what a request holds. `slots`: only these were left. */
-type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; readonly chargedAt: EpochMs }
+/** What became of what a request holds of one subject. */
+interface End {
+  /** False where nothing was left. */
+  readonly wasHeld: boolean
+  /** When the units were charged whose reservation ended; `undefined` where only slots were left, or nothing. */
+  readonly chargedAt?: EpochMs | undefined
+}
 
 /**
  * Ends what requests hold: gives slots back, and of reserved units what was not used, and charges what was used beyond
@@ -37,8 +41,8 @@ type End = { readonly kind: 'slots' | 'gone' } | { readonly kind: 'ended'; reado
  */
 class Settlements {
   private readonly shared: SharedUnits
-  /** Settlements that are under way here, by the reservation: several of one come one after another. */
-  private readonly running = new Map<string, Promise<unknown>>()
+  /** The last settlement of a reservation here: several of one come one after another. */
+  private readonly last = new BoundedMap<string, Promise<unknown>>(MAX_REMEMBERED)
 
   constructor(private readonly items: SubjectItems) {
     this.shared = new SharedUnits(items)
@@ -51,20 +55,15 @@ class Settlements {
    */
   async settle(all: readonly Reserved[], actual: ActualUnits): Promise<boolean> {
     const shared = all.filter(({ isShared }) => isShared)
-    const own = all.filter(({ isShared }) => !isShared)
     if (shared.length === 0) {
-      const ends = await allOf(own.map((one) => this.end(one, actual)))
-      return ends.some(({ kind }) => kind !== 'gone')
+      const ends = await allOf(all.map((one) => this.end(one, actual)))
+      return ends.some(({ wasHeld }) => wasHeld)
     }
-    const [caller] = own as [Reserved]
-    const before = this.running.get(caller.id) ?? Promise.resolve()
+    const [caller] = all as [Reserved]
+    const before = this.last.get(caller.id) ?? Promise.resolve()
     const settling = before.catch(() => {}).then(() => this.settleShared(caller, shared, actual))
-    this.running.set(caller.id, settling)
-    try {
-      return await settling
-    } finally {
-      if (this.running.get(caller.id) === settling) this.running.delete(caller.id)
-    }
+    this.last.set(caller.id, settling)
+    return settling
   }
 
   /**
@@ -75,10 +74,9 @@ class Settlements {
     const owing = shared.filter(({ entries }) => entries.some((entry) => owedBy(actual)(entry) > 0))
     const heldFrom = owing.length > 0 ? await this.findHold(caller) : undefined
     if (heldFrom !== undefined) await allOf(owing.map((one) => this.shared.charge(one, actual, heldFrom)))
-    const end = owing.length > 0 && heldFrom === undefined ? GONE : await this.end(caller, actual)
-    const chargedAt = end.kind === 'ended' ? end.chargedAt : undefined
+    const { chargedAt } = await this.end(caller, actual)
     await allOf(shared.map((one) => this.shared.giveBack(one, actual, chargedAt)))
-    return end.kind === 'ended'
+    return chargedAt !== undefined
   }
 
   /** When the units were charged whose reservation is stored and open; `undefined` where there is none. */
@@ -86,8 +84,8 @@ class Settlements {
     const { key, id, forMs } = caller
     const now = this.items.now()
     const item = await this.items.run(key, this.items.readByWrite())
-    const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-    return until > 0 && isOpenIn(item, caller, now) ? until - forMs : undefined
+    const until = countsUntil(item, RESERVATIONS, id, now)
+    return until > 0 ? until - forMs : undefined
   }
 
   private end(reserved: Reserved, actual: ActualUnits): Promise<End> {
@@ -103,22 +101,22 @@ function* end(items: SubjectItems, reserved: Reserved, actual: ActualUnits): Pla
   let isStored = false
   for (;;) {
     const now = items.now()
-    if (item === undefined || !isOpenIn(item, reserved, now)) {
+    if (!isOpenIn(item, reserved, now)) {
       if (isStored) return GONE
       item = yield* items.readByWrite()
       isStored = true
       continue
     }
-    const until = numberOf(fieldsOf(item, RESERVATIONS), id)
-    const parts = firstWrite([...endsIn(item, reserved), ...correctionsIn(item, reserved, actual, until, now)])
+    const until = countsUntil(item, RESERVATIONS, id, now)
+    const parts = firstWrite([...endsIn(item!, reserved), ...correctionsIn(item!, reserved, actual, until, now)])
     const outcome = yield writing(items.fit(parts, policiesOf(reserved), item, now))
-    if (outcome.kind !== 'refused') return until > 0 ? { kind: 'ended', chargedAt: until - forMs } : { kind: 'slots' }
+    if (outcome.kind !== 'refused') return { wasHeld: true, chargedAt: until > 0 ? until - forMs : undefined }
     item = outcome.item
     isStored = true
   }
 }
 
-const GONE: End = { kind: 'gone' }
+const GONE: End = { wasHeld: false }
 
 /** All results, once all calls have ended. @throws the error of the first that failed. */
 async function allOf<T>(calls: readonly Promise<T>[]): Promise<T[]> {

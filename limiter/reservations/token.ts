@@ -50,17 +50,17 @@ export const nameOf = (text: string): string =>
     .padStart(25, '0')
 
 /** What goes with a reservation, and is not in its name. */
-interface Told {
+interface Hints {
   readonly chargedAt?: number
   /** Of the items of all subjects but the caller: that of refunds, or any where there is none. */
   readonly marks?: readonly (Guess['mark'] | undefined)[]
   readonly proofs?: string | undefined
 }
 
-export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: Told): string {
-  const said = deflateRawSync(text).toString('base64url')
+export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: Hints): string {
+  const deflated = deflateRawSync(text).toString('base64url')
   const seen = marks.map((mark) => (mark ? `${mark[0].slice(1)}${mark[1].toString(36)}` : '')).join('-')
-  return [VERSION, said, chargedAt?.toString(36) ?? '', seen, proofs].join('.')
+  return [VERSION, deflated, chargedAt?.toString(36) ?? '', seen, proofs].join('.')
 }
 
 /**
@@ -71,27 +71,34 @@ export function toToken(text: string, { chargedAt, marks = [], proofs = '' }: To
  */
 export function parseReservation(token: unknown, own: readonly CompiledPolicy[] = []): Reserved[] {
   try {
-    if (typeof token !== 'string' || token.length > MAX_TOKEN) throw new TypeError('not a string')
-    return token.startsWith(`${VERSION}.`) ? parse(token, own) : parseFirstForm(token, own)
+    const text = token as string
+    check(text.length <= MAX_TOKEN)
+    return text.startsWith(`${VERSION}.`) ? parse(text, own) : parseFirstForm(text, own)
   } catch {
     throw new ReservationError(token)
   }
 }
 
+/** Whatever is thrown while a reservation is read means that it is invalid. */
+function check(isValid: boolean): void {
+  if (!isValid) throw new TypeError()
+}
+
 function parse(token: string, own: readonly CompiledPolicy[]): Reserved[] {
-  const [, said, time, seen, proofs, ...more] = token.split('.') as [string, string, string, string, string]
-  if (more.length > 0 || proofs === undefined) throw new TypeError('not five parts')
-  const text = inflateRawSync(Buffer.from(said, 'base64url'), { maxOutputLength: MAX_TEXT }).toString()
+  const parts = token.split('.')
+  check(parts.length === 5)
+  const [, deflated, time, seen, proofs] = parts as [string, string, string, string, string]
+  const text = inflateRawSync(Buffer.from(deflated, 'base64url'), { maxOutputLength: MAX_TEXT }).toString()
   const [version, , forMs, subjects, root] = JSON.parse(text) as [number, string, number, WrittenSubject[], string?]
-  if (version !== VERSION) throw new TypeError('another form')
+  check(version === VERSION)
+  checkHolding(forMs, subjects)
   const chargedAt = time === '' ? undefined : timeIn(numberIn(time))
   const marks = ['', ...seen.split('-')].map(markIn)
   const parsed = subjects.map(([key, written]) => ({ key, entries: entriesOf(key, written, own) }))
   const observed = parsed.flatMap(({ entries }) => entries.filter((entry) => isSettled(entry) && entry.isObserved))
-  const proven = new Map(provenBy(root, proofs, observed.length).map((bit, i) => [observed[i]!, bit]))
+  const proven = provenBy(root, proofs)
   const hasUnits = parsed.some(({ entries }) => entries.some(isSettled))
-  checkHolding(forMs, subjects)
-  if (!hasUnits && parsed.some(({ entries }) => entries.length === 0)) throw new TypeError('nothing is held')
+  check(hasUnits || parsed.every(({ entries }) => entries.length > 0))
   const id = nameOf(text)
   return parsed.map(({ key, entries }, i) => ({
     key,
@@ -99,13 +106,13 @@ function parse(token: string, own: readonly CompiledPolicy[]): Reserved[] {
     forMs,
     entries: entries
       .filter(isSettled)
-      .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? proven.get(entry) : true })),
+      .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? proven?.[observed.indexOf(entry)] : true })),
     holders: [
       ...(hasUnits && i === 0 ? [RESERVATIONS] : []),
       ...entries.filter((entry) => !isSettled(entry)).map(({ policy }) => policy),
     ],
     isShared: hasUnits && i > 0,
-    guess: { ...(chargedAt !== undefined && { chargedAt }), ...(marks[i] && { mark: marks[i] }) },
+    guess: { chargedAt, mark: marks[i] },
   }))
 }
 
@@ -118,7 +125,7 @@ function parseFirstForm(token: string, own: readonly CompiledPolicy[]): Reserved
   checkHolding(forMs, subjects)
   return subjects.map(([key, written], i) => {
     const all = entriesOf(key, written, own)
-    if (all.length === 0) throw new TypeError('nothing is held')
+    check(all.length > 0)
     const entries = all
       .filter(isSettled)
       .map((entry) => ({ ...entry, wasCharged: entry.isObserved ? undefined : true }))
@@ -138,39 +145,38 @@ interface Entry extends Omit<ReservedUnits, 'wasCharged'> {
 const isSettled = ({ policy }: Entry): boolean => !policy.counter.isEndedByOthers
 
 function entriesOf(key: unknown, written: readonly WrittenEntry[], own: readonly CompiledPolicy[]): Entry[] {
-  if (typeof key !== 'string') throw new TypeError('no key')
+  check(typeof key === 'string')
   return written.map(([prefix, units, policy]) => {
-    if (!Number.isSafeInteger(units) || units < 0 || !isPrefix(prefix)) throw new TypeError('no units')
+    check(Number.isSafeInteger(units) && units >= 0 && isPrefix(prefix))
     const then = { ...policyOf(policy), prefix }
     const now = own.find((one) => one.prefix === prefix && one.costName === then.costName && !one.chargesAtTurn)
     return { policy: now ?? then, units, isObserved: then.nonBlocking }
   })
 }
 
-function checkHolding(forMs: unknown, subjects: readonly WrittenSubject[]): void {
-  if (!Number.isSafeInteger(forMs) || (forMs as number) < 0 || (forMs as number) > MAX_HOLD_MS)
-    throw new TypeError('no time')
+function checkHolding(forMs: number, subjects: readonly WrittenSubject[]): void {
+  check(Number.isSafeInteger(forMs) && forMs >= 0 && forMs <= MAX_HOLD_MS)
   const keys = new Set(subjects.map(([key]) => key))
-  if (keys.size === 0 || keys.size < subjects.length) throw new TypeError('no subjects, or one twice')
+  check(keys.size > 0 && keys.size === subjects.length)
 }
 
-/** A moment for which all windows can be told. */
+/** A moment of which each algorithm knows the window. */
 function timeIn(at: number): EpochMs {
-  if (!(at >= 0 && at <= LATEST_MS)) throw new TypeError('no such time')
+  check(at >= 0 && at <= LATEST_MS)
   return at
 }
 
 function numberIn(text: string): number {
   const number = Number.parseInt(text, 36)
-  if (!Number.isSafeInteger(number)) throw new TypeError('not a number')
+  check(Number.isSafeInteger(number))
   return number
 }
 
 function markIn(text: string): Guess['mark'] | undefined {
   if (text === '') return undefined
   const mark = ALL_MARKS.find((name) => name === `r${text[0]}`)
-  if (!mark) throw new TypeError('no such mark')
-  return [mark, numberIn(text.slice(1))]
+  check(mark !== undefined)
+  return [mark!, numberIn(text.slice(1))]
 }
 
 /** What a policy is, as short as it can be said: its prefix says which. */
@@ -181,32 +187,31 @@ function shortForm({ written }: CompiledPolicy): Partial<AnyPolicyInput> {
 
 function policyOf(written: Partial<AnyPolicyInput>): CompiledPolicy {
   const [policy] = parsePolicies([{ ...written, name: 'p' }], [], [], {}, undefined, CALLER_WAITS)
-  if (!policy) throw new TypeError('no policy')
-  return compile(policy)
+  return compile(policy!) // which throws where there is none
 }
 
 /** Bytes of a secret and of its hash: more than anybody can try for a policy that denies nobody. */
 const BYTES = 9
 const CHARACTERS = (BYTES * 4) / 3
 
-/** Proofs of which units were charged. What is told cannot be changed without the secrets that are not told. */
+/** Proofs of which units were charged. They cannot be changed without the secrets that are not revealed. */
 export interface ChargeProofs<Entry = { readonly key: string; readonly name: string }> {
   /** Hash of the hashes of all secrets: a part of what names the reservation. */
   readonly root: string
-  tell(wasCharged: (entry: Entry) => boolean): string
+  reveal(wasCharged: (entry: Entry) => boolean): string
 }
 
 /**
  * A policy that only observes may let a request pass uncharged, which is known after the reservation was named. So the
- * name covers the hashes of two secrets for each such policy, and the one that is told says whether it was charged: a
- * one-time signature (Lamport, 1979) of one bit.
+ * name covers the hashes of two secrets for each such policy, and the one that is revealed says whether it was charged:
+ * a one-time signature (Lamport, 1979) of one bit.
  */
 export function proofsOf<Entry>(entries: readonly Entry[]): ChargeProofs<Entry> | undefined {
   if (entries.length === 0) return undefined
   const secrets = entries.map(() => [secret(), secret()] as const)
   return {
     root: hash(secrets.flat().map(hash).join('')),
-    tell: (wasCharged) =>
+    reveal: (wasCharged) =>
       entries
         .map((entry, i) => {
           const bit = Number(wasCharged(entry))
@@ -216,22 +221,14 @@ export function proofsOf<Entry>(entries: readonly Entry[]): ChargeProofs<Entry> 
   }
 }
 
-/** Whether each of so many entries was charged; `undefined` for all where that is not proven. */
-function provenBy(root: unknown, told: string, count: number): readonly (boolean | undefined)[] {
-  const length = 1 + 2 * CHARACTERS
-  const bits: boolean[] = []
-  const hashes: string[] = []
-  for (let at = 0; at < count * length; at += length) {
-    const [bit, open, other] = [
-      told[at],
-      told.slice(at + 1, at + 1 + CHARACTERS),
-      told.slice(at + 1 + CHARACTERS, at + length),
-    ]
-    bits.push(bit === '1')
-    hashes.push(...(bit === '1' ? [other, hash(open)] : [hash(open), other]))
-  }
-  const isProven = told.length === count * length && hash(hashes.join('')) === root
-  return Array.from({ length: count }, (_, i) => (isProven ? bits[i] : undefined))
+/** A bit, its secret, and the hash of the other's. */
+const PROOF = new RegExp(`(.)(.{${CHARACTERS}})(.{${CHARACTERS}})`, 'g')
+
+/** Whether the units of each such policy were charged; `undefined` where that is not proven. */
+function provenBy(root: unknown, proofs: string): readonly boolean[] | undefined {
+  const parts = [...proofs.matchAll(PROOF)] as unknown as [string, string, string, string][]
+  const hashes = parts.flatMap(([, bit, open, other]) => (bit === '1' ? [other, hash(open)] : [hash(open), other]))
+  return hash(hashes.join('')) === root ? parts.map(([, bit]) => bit === '1') : undefined
 }
 
 const secret = (): string => randomBytes(BYTES).toString('base64url')

@@ -21,7 +21,7 @@ export function sdkCalls(client: Pick<DynamoDBClient, 'send'>): ItemCalls {
     ): Promise<ItemOperations[Operation]['output']> {
       const Command = commands[`${operation}Command`] as new (input: unknown) => GetItemCommand
       const command = new Command(input)
-      if (onServerTime) tellServerTime(command, onServerTime)
+      if (onServerTime) reportServerTime(command, onServerTime)
       const output = await client.send(command, { abortSignal: signal })
       // what has no metadata at all, such as a stand-in's, passes
       if (output.$metadata && !output.$metadata.requestId) throw notOfDynamoDb()
@@ -38,7 +38,7 @@ interface Dated {
  * Passes the date of the answer on, whatever it says; a command's own step, so that the client stays as it was given to
  * us.
  */
-function tellServerTime(
+function reportServerTime(
   { middlewareStack }: Pick<GetItemCommand, 'middlewareStack'>,
   onServerTime: (at: number) => void,
 ): void {

@@ -108,9 +108,9 @@ export class WaitQueue {
       if (first !== this.first) continue
       this.isWoken = false
       const asking = this.firstAlike(turn ? 1 : atOnce)
-      const askedAt = performance.now()
+      const sentAt = performance.now()
       const { admitted, denial } = await this.ask(asking, turn === undefined)
-      const tookMs = performance.now() - askedAt
+      const tookMs = performance.now() - sentAt
       if (!denial) {
         if (admitted.length === 0) continue
         if (this.lastTurnAt > performance.now()) {

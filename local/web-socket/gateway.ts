@@ -3,23 +3,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../limiter/clock'
 import { AccessLog, type Answered } from '../gateway/access-log'
-import { failureType, type GatewayError, isUnauthorized, jsonResponse } from '../gateway/api'
-import { type Authorize, AuthorizerError } from '../gateway/authorizer'
+import { jsonResponse } from '../gateway/api'
+import type { Authorize } from '../gateway/authorizer'
 import { BackendCalls } from '../gateway/backend-calls'
 import type { Decided } from '../gateway/decided'
 import { foreignHost } from '../gateway/guard'
-import { toUnroutedRequest, type UnroutedRequest } from '../gateway/incoming-request'
+import { toUnroutedRequest } from '../gateway/incoming-request'
 import { type LoopbackServer, listenOnLoopback } from '../gateway/loopback-server'
-import { parsePolicyAnswer, permits } from '../gateway/policy-answer'
 import { RecentDenials } from '../gateway/recent-denials'
-import { toBackend } from '../gateway/rest-api'
 import { send } from '../gateway/send'
 import { StartError } from '../start-error'
 import type { RouteResponse, WebSocketBackend } from './backends'
+import { decideConnect } from './connect-decision'
 import { answerConnections } from './connections'
 import {
   authorizerEvent,
-  CONNECT_ARN,
   type Connection,
   connectEvent,
   type LoggedEvent,
@@ -89,7 +87,7 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
     if (foreign) return refuse(foreign.statusCode, foreign.message)
     if (!isHandshake(incoming)) return refuse(400, 'Bad Request')
     if (request.path !== '/' && request.path !== `/${STAGE}`) return refuse(403, 'Forbidden')
-    const decision = await decide(request, connection, options)
+    const decision = await decideConnect(request, connection, options)
     const report = (status: number) => {
       const { context } = decision
       const one = { method: 'GET', path: '$connect', route: '$connect', status, ...(context && { context }) }
@@ -206,41 +204,6 @@ export async function startWebSocketGateway(options: WebSocketGatewayOptions): P
       )
       await Promise.all([...closed, server.close(graceMs)])
     },
-  }
-}
-
-type Decision =
-  | {
-      readonly refused: readonly [status: number, message: string]
-      readonly error: GatewayError
-      readonly context?: Decided['context']
-    }
-  | {
-      readonly refused?: undefined
-      readonly error?: undefined
-      readonly context: Decided['context']
-      readonly authorizer: Connection['authorizer']
-    }
-
-const DENIED = 'User is not authorized to access this resource with an explicit deny in an identity-based policy'
-
-/** The result of a handshake, from the authorizer's answer. */
-async function decide(
-  request: UnroutedRequest,
-  connection: Omit<Connection, 'authorizer'>,
-  { authorize, log }: WebSocketGatewayOptions,
-): Promise<Decision> {
-  try {
-    const policy = parsePolicyAnswer(await authorize(authorizerEvent(request, connection)))
-    const { context } = policy
-    return permits(policy.statements, CONNECT_ARN)
-      ? { context, authorizer: toBackend(policy) }
-      : { context, refused: [403, DENIED], error: 'ACCESS_DENIED' }
-  } catch (error) {
-    const type = failureType(error)
-    if (isUnauthorized(error)) return { refused: [401, 'Unauthorized'], error: type }
-    log(`authorizer: ${error instanceof AuthorizerError ? error.trace : error}\n`)
-    return { refused: [500, 'Internal server error'], error: type }
   }
 }
 

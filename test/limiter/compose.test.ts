@@ -28,6 +28,13 @@ describe('a decision', () => {
     })
   })
 
+  it('has no field of what its policies do not say', () => {
+    const { policies: standings, ...decision } = compose([{ policies, verdicts: [allow(3), allow(1), deny(7)] }])
+    const all = ['allowed', 'delayMs', 'limit', 'remaining', 'resetAfterMs', 'retryAfterMs', 'windowMs']
+    for (const standing of Object.values(standings)) expect(Object.keys(standing).sort()).toEqual(all)
+    for (const field of ['counts', 'overage', 'exceeded', 'lockedOut']) expect(decision).not.toHaveProperty(field)
+  })
+
   it('names, of two equally tight policies, the one with the longer reset time', () => {
     expect(compose([{ policies, verdicts: [allow(1, 1000), allow(1, 9000), allow(1, 3000)] }])).toMatchObject({
       policy: 'b',

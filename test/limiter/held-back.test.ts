@@ -171,16 +171,28 @@ describe('an instance that is held back', () => {
     expect(store.calls).toBe(calls)
   })
 
+  it('denies a request of several subjects, too, and asks for none', async () => {
+    const { clock, store, one, denial } = await heldBack([own, { ...own, name: 'large', limit: 1000 }])
+    clock.at += denial.retryAfterMs - 1
+    const { calls } = store
+    const charges = ['caller', 'another'].map((subject) => ({ subject }))
+    const denied = await one.takeAll(charges)
+    expect(denied).toMatchObject({ allowed: false, policy: 'own', retryAfterMs: 1 })
+    expect(denied.resetAfterMs).toBeGreaterThan(500)
+    expect(store.calls).toBe(calls)
+  })
+
   it('reports how each policy stands, as it would anyway, but for the one that holds it back', async () => {
     const policies: PolicyInput[] = [
       { ...own, name: 'second', burst: 1 },
       { name: 'minute', algorithm: 'fixed-window', limit: 600, window: '1m' },
       { ...own, name: 'lenient', limit: 4000, overrun: '50%' },
     ]
-    const { clock, one, other, denial } = await heldBack(policies, { losses: 36 })
+    const { clock, one, other, denial } = await heldBack(policies, { losses: 50 })
+    expect(denial.retryAfterMs).toBeGreaterThan(25)
     clock.at += denial.retryAfterMs - 1
     const held = await one.take('caller')
-    const { policies: asIs } = await other.peek('caller')
+    const { policies: asIs } = await other.peek('caller', { cost: 0 })
     expect(held).toMatchObject({ allowed: false, policy: 'second', retryAfterMs: 1 })
     expect(held.policies.second).toMatchObject({ allowed: false, remaining: 0, resetAfterMs: 1, retryAfterMs: 1 })
     expect(held.policies.second).not.toHaveProperty('exceeded')
@@ -213,6 +225,52 @@ describe('an instance that is held back', () => {
     }
   })
 
+  it('is not for denials alone, where it saw no room that others took', async () => {
+    const { clock, one, other } = await heldBack([{ ...own, algorithm: 'fixed-window', limit: 4000, window: '2m' }], {
+      losses: 0,
+    })
+    await other.take('caller', { cost: 3999 })
+    for (let second = 30; second < 120; second += 6) {
+      clock.at = MIDNIGHT + second * 1000
+      await one.take('caller')
+    }
+    clock.at = MIDNIGHT + 119_500
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 500 })
+    clock.at += 500
+    expect(await one.take('caller')).toMatchObject({ allowed: true })
+  })
+
+  it('says until when where its denial begins a lock-out', async () => {
+    const { clock, store, one, other } = await heldBack([{ ...own, blockFor: '2s' }], { losses: 0 })
+    const lose = async () => {
+      await one.peek('caller')
+      clock.at += 10_000
+      expect(await other.take('caller', { cost: 40 })).toMatchObject({ allowed: true })
+      return one.take('caller')
+    }
+    for (let losses = 0; losses < 12; losses++) await lose()
+    const { retryAfterMs } = await lose()
+    expect(retryAfterMs).toBeGreaterThan(2000)
+    clock.at += retryAfterMs - 1
+    const { calls } = store
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    expect(store.calls).toBe(calls)
+    clock.at++
+    expect(await one.take('caller')).toMatchObject({ allowed: true })
+  })
+
+  it('says the same to each of several requests that are denied together', async () => {
+    const { clock, one, other, lose } = await heldBack([own], { losses: 12 })
+    const { retryAfterMs: last } = await lose()
+    clock.at += last
+    while ((await other.take('caller')).allowed);
+    const denials = await Promise.all([1, 2, 3, 4].map(() => one.take('caller')))
+    const [{ retryAfterMs }] = denials as [Decision]
+    expect(denials.map((denial) => denial.retryAfterMs)).toEqual(Array(4).fill(retryAfterMs))
+    clock.at += retryAfterMs - 1
+    expect(await one.take('caller')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+  })
+
   it('lets requests pass that wait for their turn, at the first millisecond', async () => {
     jest.useFakeTimers({ now: MIDNIGHT })
     const { clock, one, other } = await heldBack()
@@ -239,7 +297,9 @@ describe('an instance that is held back', () => {
   })
 
   it('forgets it when its clock is set back', async () => {
-    const { clock, store, one } = await heldBack()
+    const { clock, store, one, denial } = await heldBack()
+    clock.at -= 10
+    expect((await one.take('caller')).retryAfterMs).toBeLessThan(denial.retryAfterMs)
     clock.at -= 3_600_000
     const { calls } = store
     await one.take('caller')

@@ -159,6 +159,13 @@ describe('a limiter that remembers denials', () => {
       { numRuns: runs(150, 1500) },
     ))
 
+  it('counts each denial where a policy counts those, also at the same millisecond', async () => {
+    const [clock, store] = [new TestClock(), new CountingStore()]
+    const limiter = limiterOn(store, clock, [{ ...small, name: 'log', algorithm: 'sliding-log', countDenied: true }])
+    for (let i = 0; i < 7; i++) await limiter.take('client:a')
+    expect(store.writes).toBe(7)
+  })
+
   it('asks for a denial of another cost, and by other policies, anew', async () => {
     const [clock, store] = [new TestClock(), new CountingStore()]
     const policies: PolicyInput[] = [

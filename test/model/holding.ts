@@ -67,7 +67,7 @@ export function meterOn(
   decide: (charges: readonly Charge[]) => Promise<Decision>,
 ): Meter {
   const { items } = limiter
-  return new LibraryReservations({ items, decide, endHere: () => false }, own).meter(token)
+  return new LibraryReservations({ items, decide, endHere: () => false, lastSeen: () => undefined }, own).meter(token)
 }
 
 /** So many units of each cost that is reserved; `undefined` where none is. */

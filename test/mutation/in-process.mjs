@@ -96,9 +96,12 @@ class InProcessTestRunner {
       }
       if (name === 'test_done') {
         if (!this.isBailing) this.steps.set(test.idForStryker, this.namespace.steps)
-        this.namespace.maxSteps = Infinity
+        this.namespace.steps = 0
+        this.namespace.maxSteps = this.isBailing ? MAX_STEPS : Infinity // what goes on after it blocks nobody
         this.isPolluted ||= test.errors.some((error) => /Exceeded timeout/.test(String(error?.[0]?.message ?? error)))
         this.hasFailed ||= test.errors.length > 0
+        // a hook that failed may have left fake timers, with which neither Jest nor Stryker would go on
+        if (this.isBailing && this.hasFailed) this.timers.useRealTimers()
         this.namespace.testId = undefined
       }
     })
@@ -223,7 +226,8 @@ class InProcessTestRunner {
       maxSteps: Infinity,
       get currentTestId() {
         if (++this.steps > this.maxSteps) {
-          runner.isWithoutEnd = true
+          if (this === runner.namespace) runner.isWithoutEnd = true
+          runner.isPolluted = true
           throw new Error('this test runs many times as long as without the mutant')
         }
         return this.testId

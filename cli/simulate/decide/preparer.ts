@@ -1,4 +1,4 @@
-import { type Client, subjectOf } from '../../facade/callers'
+import { type Client, inputsOf, subjectOf } from '../../facade/callers'
 import {
   type Assembled,
   type AuthorizerParts,
@@ -6,7 +6,6 @@ import {
   checkAddress,
   type GatewayRequest,
   type Holding,
-  inputsOf,
   matchRoutes,
   type Outcome,
   Plans,

@@ -27,8 +27,8 @@ const DOCUMENT = /^\s*(?:\[|\{\s*(?:\r?\n|$)|\{\s*"(?:events|results|queryLangua
  * @param start the first lines, or the full text if it is shorter.
  * @throws UserError if the format is unknown.
  */
-export function readerFor(start: string, file: string, map: FieldMap, toRequest: ToRequest, said?: Format): Reader {
-  const format = said ?? formatOf(start, map)
+export function readerFor(start: string, file: string, map: FieldMap, toRequest: ToRequest, stated?: Format): Reader {
+  const format = stated ?? formatOf(start, map)
   if (format === undefined) {
     throw new UserError(
       `${file} has an unknown format. Known are JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
