@@ -7,7 +7,7 @@ import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
 import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
-import { checkFields, type FieldRules } from './policies/report'
+import { checkFields, type FieldRules, suggestion } from './policies/report'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
 import { LibraryReservations } from './reservations/library-reservations'
@@ -107,6 +107,7 @@ export function createLimiter<
     take: (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
       try {
         refuseRunning('take')
+        if (options !== undefined) checkNames(options, RESERVING, 'take')
         const charges = [charge(subject, options)]
         return options?.reserve === undefined
           ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
@@ -116,6 +117,7 @@ export function createLimiter<
       }
     },
     acquire: async (subject, options = {}) => {
+      checkNames(options, RESERVING, 'acquire')
       if (!running)
         throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
       return reservations.acquire(charge(subject, options), options)
@@ -125,7 +127,8 @@ export function createLimiter<
     meter: (reservation, options) => reservations.meter(reservation, options),
     takeAll: async (subjects: readonly SubjectCharge[], options: TakeOptions & Partial<ReserveOptions> = {}) => {
       refuseRunning('takeAll')
-      for (const one of subjects) refuseReserve(one, 'a subject of takeAll')
+      checkNames(options, RESERVING, 'takeAll')
+      for (const one of subjects) checkNames(one, OF_SUBJECT, 'a subject of takeAll')
       const { cost, costs, reserve } = options
       if (subjects.length === 0) throw wrong('missing_field', 'takeAll needs at least one subject, got none')
       const charges = subjects.map((one) => ({
@@ -139,8 +142,8 @@ export function createLimiter<
       checkWaitOptions(options)
       return waiting.waitFor(charge(subject, options), options)
     },
-    peek: async (subject, options) => {
-      refuseReserve(options, 'peek')
+    peek: async (subject, options = {}) => {
+      checkNames(options, TAKING, 'peek')
       return limiter.peek([charge(subject, options)])
     },
     refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
@@ -160,10 +163,17 @@ export function createLimiter<
   }
 }
 
-/** What looks as if it reserved, and does not, would never be settled. */
-function refuseReserve(options: object | undefined, method: string): void {
-  if (options && 'reserve' in options && options.reserve !== undefined)
-    throw wrong('field_not_applicable', `reserve applies to take, takeAll and acquire as a whole, got it in ${method}`)
+const TAKING = ['cost', 'costs']
+const RESERVING = [...TAKING, 'reserve']
+const OF_SUBJECT = ['subject', 'policies', ...TAKING]
+
+/** Refuses what a call does not know: a misspelt cost would be charged as 1 unit, and a `reserve` never be settled. */
+function checkNames(options: object, known: readonly string[], call: string): void {
+  if (typeof options !== 'object' || options === null)
+    throw wrong('invalid_value', `the options of ${call} must be an object, got ${printed(options)}`)
+  for (const name in options)
+    if (!known.includes(name) && options[name as never] !== undefined)
+      throw wrong('unknown_field', `unknown option ${printed(name)} of ${call}${suggestion(name, known)}`)
 }
 
 /** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */

@@ -93,6 +93,35 @@ describe('a request with costs by name', () => {
     expect(write).not.toHaveBeenCalled()
   })
 
+  it.each([
+    ['take', { tokens: 5 }, 'unknown option "tokens" of take, known are cost, costs, reserve'],
+    ['take', { Cost: 5 }, 'unknown option "Cost" of take, did you mean "cost"?'],
+    ['take', 5, 'the options of take must be an object, got 5'],
+    ['take', null, 'the options of take must be an object, got null'],
+    ['peek', { tokens: 5 }, 'unknown option "tokens" of peek'],
+    ['acquire', { tokens: 5 }, 'unknown option "tokens" of acquire'],
+    ['waitFor', { tokens: 5 }, 'unknown field "tokens"'],
+  ] as const)(
+    'is not looked for beside the options: %s(…, %j) is refused, uncharged',
+    async (call, options, message) => {
+      const { limiter, write } = limiterOf([REQUESTS, TOKENS])
+      await expect(limiter[call]('a', options as never)).rejects.toThrow(message)
+      expect(write).not.toHaveBeenCalled()
+    },
+  )
+
+  it('is not looked for beside the options of several subjects, or of one of them', async () => {
+    const { limiter, write } = limiterOf([REQUESTS, TOKENS])
+    const wrong = { tokens: 5 } as never
+    await expect(limiter.takeAll([{ subject: 'a' }], wrong)).rejects.toThrow('unknown option "tokens" of takeAll')
+    await expect(limiter.takeAll([Object.assign({ subject: 'a' }, wrong)])).rejects.toThrow(
+      'unknown option "tokens" of a subject of takeAll',
+    )
+    expect(write).not.toHaveBeenCalled()
+    const undefinedOnes = { cost: 1, costs: undefined, tokens: undefined } as never
+    expect(await limiter.take('a', undefinedOnes)).toMatchObject({ allowed: true })
+  })
+
   it('is refused where no policy has a cost of its own', async () => {
     const { limiter } = limiterOf([REQUESTS])
     await expect(limiter.take('a', { costs: { tokens: 1 } })).rejects.toThrow('no policy has a `cost`')

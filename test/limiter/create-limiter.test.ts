@@ -218,7 +218,7 @@ describe('what is wrong is told by a code', () => {
     ['missing_field', () => createLimiter({ store: new MemoryStore(), policies: [] })],
     ['missing_field', () => limiter.takeAll([])],
     ['field_not_applicable', () => limiter.acquire('a')],
-    ['field_not_applicable', () => limiter.peek('a', { reserve: '1m' } as never)],
+    ['unknown_field', () => limiter.peek('a', { reserve: '1m' } as never)],
     [
       'field_not_applicable',
       () => createLimiter({ store: new MemoryStore(), policies: [slots as never] }).take('a') as never,

@@ -211,9 +211,8 @@ describe('a reservation', () => {
   it('is refused where nothing would be reserved', async () => {
     const { one, write } = scene()
     const options = { costs: { tokens: 1 }, reserve: '2m' } as const
-    const refused = 'reserve applies to take, takeAll and acquire as a whole'
-    await expect(one.peek('a', options)).rejects.toThrow(refused)
-    await expect(one.takeAll([{ subject: 'a', ...options }])).rejects.toThrow(refused)
+    await expect(one.peek('a', options)).rejects.toThrow('unknown option "reserve" of peek')
+    await expect(one.takeAll([{ subject: 'a', ...options }])).rejects.toThrow('"reserve" of a subject of takeAll')
     await expect(one.waitFor('a', options)).rejects.toThrow('reserve')
     expect(write).not.toHaveBeenCalled()
   })
