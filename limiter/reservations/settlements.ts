@@ -41,8 +41,8 @@ interface End {
  */
 class Settlements {
   private readonly shared: SharedUnits
-  /** The last settlement of a reservation here: several of one come one after another. */
-  private readonly last = new BoundedMap<string, Promise<unknown>>(MAX_REMEMBERED)
+  /** Settlements that are under way here, by the reservation: several of one come one after another. */
+  private readonly running = new Map<string, Promise<unknown>>()
 
   constructor(private readonly items: SubjectItems) {
     this.shared = new SharedUnits(items)
@@ -60,10 +60,14 @@ class Settlements {
       return ends.some(({ wasHeld }) => wasHeld)
     }
     const [caller] = all as [Reserved]
-    const before = this.last.get(caller.id) ?? Promise.resolve()
+    const before = this.running.get(caller.id) ?? Promise.resolve()
     const settling = before.catch(() => {}).then(() => this.settleShared(caller, shared, actual))
-    this.last.set(caller.id, settling)
-    return settling
+    this.running.set(caller.id, settling)
+    try {
+      return await settling
+    } finally {
+      if (this.running.get(caller.id) === settling) this.running.delete(caller.id)
+    }
   }
 
   /**
@@ -102,7 +106,7 @@ function* end(items: SubjectItems, reserved: Reserved, actual: ActualUnits): Pla
   for (;;) {
     const now = items.now()
     if (!isOpenIn(item, reserved, now)) {
-      if (isStored) return GONE
+      if (isStored) return { wasHeld: false }
       item = yield* items.readByWrite()
       isStored = true
       continue
@@ -115,8 +119,6 @@ function* end(items: SubjectItems, reserved: Reserved, actual: ActualUnits): Pla
     isStored = true
   }
 }
-
-const GONE: End = { wasHeld: false }
 
 /** All results, once all calls have ended. @throws the error of the first that failed. */
 async function allOf<T>(calls: readonly Promise<T>[]): Promise<T[]> {
