@@ -66,7 +66,10 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
 
   reachedAt: (known, { grid }, now) => grid.startOf(numberOf(known, 'w', grid.indexAt(now))),
 
-  leaseExpiresAt: (_after, { grid }, chargedAt) => grid.startOf(grid.indexAt(chargedAt) + 1),
+  leaseExpiresAt(after, { grid }, chargedAt) {
+    const today = grid.indexAt(chargedAt)
+    return grid.startOf(Math.max(today, numberOf(after, 'w', today)) + 1)
+  },
 
   purge: (known) => purgeSlots(known, numberOf(known, 'w')),
 }

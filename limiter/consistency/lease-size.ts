@@ -7,6 +7,10 @@ const LONG_MS = 8000
 const WRITES_PER_MS = 0.8
 /** How long an item that was throttled gets fewer and larger writes. */
 const THROTTLED_MS = 10_000
+/** How long an instance that has begun, or begun anew, knows too little of its own pace. */
+const NEW_MS = 100
+/** An instance draws from a pool for so long, at most. */
+const LONGEST_DRAW_MS = 2000
 /** Of the fair share of what is left, so much at once: what others take meanwhile is not known. */
 const AT_ONCE = 7 / 8
 /**
@@ -59,6 +63,8 @@ export class LeaseSize {
   /** Units that all other instances take in a millisecond, as seen from one write to the next. */
   private othersPerMs = 0
   private watchedMs = 0
+  /** When this instance spent its first unit after it had spent none for a while. */
+  private activeSince: EpochMs = Number.NEGATIVE_INFINITY
   private throttledUntil: EpochMs = Number.NEGATIVE_INFINITY
 
   /** @param windowMs the shortest window of the policies. */
@@ -74,6 +80,7 @@ export class LeaseSize {
 
   /** This instance spent so many units. */
   spent(units: number, now: EpochMs): void {
+    if (this.long.lately(now) === 0 || this.activeSince > now) this.activeSince = now
     this.short.add(units, now)
     this.long.add(units, now)
   }
@@ -128,6 +135,18 @@ export class LeaseSize {
     const spendable = ownPerMs * endsInMs
     const chance = Math.sqrt(spendable) * (isEnough ? UNEXPECTED_DEVIATIONS : -UNSPENT_DEVIATIONS)
     return { units: Math.floor(Math.max(0, Math.min(wish, fair, spendable + chance))), isScarce: wish > fair }
+  }
+
+  /**
+   * What this instance will very probably spend in the time that units can be spent, and in two seconds at most; of an
+   * instance that has only just begun, what others take at once.
+   */
+  untilEnd(now: EpochMs, endsInMs: number, othersTake: number): number {
+    const activeMs = now - this.activeSince
+    const own = this.short.lately(now)
+    if (activeMs < NEW_MS) return Math.max(own, othersTake)
+    const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(endsInMs, LONGEST_DRAW_MS)
+    return Math.floor(units - Math.sqrt(units))
   }
 
   /** From one write of this instance to its next, if all instances are to have their turn. */

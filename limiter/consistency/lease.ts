@@ -1,8 +1,9 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import type { CompiledPolicy } from '../compiled-policy'
+import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
+import type { Pool } from './pools'
 
 /** Units that are charged already, and how the policies stood just after. */
 export interface Lease {
@@ -10,6 +11,8 @@ export interface Lease {
   /** Units charged, but for those that were given back. */
   units: number
   readonly takenAt: EpochMs
+  /** When the units were charged to the subject's own item, if that was before: they were in a pool. */
+  readonly chargedAt: EpochMs
   usedAt: EpochMs
   readonly expiresAt: EpochMs
   readonly policies: readonly CompiledPolicy[]
@@ -20,6 +23,14 @@ export interface Lease {
 export interface LeaseState extends Pauses {
   readonly key: string
   readonly size: LeaseSize
+  /** How many pools the units are in, as was seen last; 1 where they are leased from the subject's own item. */
+  pools: number
+  /** From 0 to 1, which of them this instance draws from. */
+  readonly place: number
+  /** Its pool had no units for so large a request. */
+  empty?: { readonly units: number; readonly until: EpochMs; readonly pool: Pool }
+  /** Its pool was claimed by another instance when it looked first. */
+  claim?: { readonly generation: number; readonly seenAt: number }
   lease?: Lease
   granting?: Promise<Verdicts>
   /** Units of the requests that wait for the lease that is on its way. */
@@ -47,4 +58,18 @@ export interface Pauses {
   pausedUntil?: EpochMs
   /** Why nothing can be taken until then: the item gets more writes than the store takes. */
   throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
+}
+
+const terms = new WeakMap<readonly CompiledPolicy[], string>()
+
+/**
+ * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
+ * observes waits for nothing that others wait for.
+ */
+export function termsOf(policies: readonly CompiledPolicy[]): string {
+  const found =
+    terms.get(policies) ??
+    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
+  terms.set(policies, found)
+  return found
 }

@@ -1,16 +1,15 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, idOf } from '../compiled-policy'
-import type { Deadline } from '../deadline'
+import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
-import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
-import { estimateCapacity, remainingOf } from './capacity'
-import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
-import { pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
-import { LeaseSize, unitsAtTry } from './lease-size'
+import { estimateCapacity } from './capacity'
+import { Grants } from './grants'
+import { isSpendable, type Lease, type LeaseState, termsOf, withMore } from './lease'
+import { pauseLeftMs } from './lease-pauses'
+import { LeaseSize } from './lease-size'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -28,16 +27,21 @@ const WORTH_GIVING_BACK = 4
 export class Leased implements Strategy {
   /** Units that are on their way back to the store. */
   private readonly returning = new Set<Promise<void>>()
+  private readonly grants: Grants
 
   constructor(
     private readonly items: Decider,
-    private readonly writes: WriteCoalescer,
+    writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
-  ) {}
+  ) {
+    this.grants = new Grants(items, writes)
+  }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
     if (short <= 0) return undefined
+    const state = this.stateIn(charge)
+    if (state && state.pools > 1) return this.grants.cachedDenial(state, charge.policies, short)
     return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
   }
 
@@ -77,7 +81,7 @@ export class Leased implements Strategy {
     const { cost: units } = charge
     const state = this.stateIn(charge)
     const lease = state?.granting ? undefined : state?.lease // one that is on its way replaces it
-    const isOfLease = isSpendable(lease, this.items.now()) && charged.at >= lease.takenAt
+    const isOfLease = isSpendable(lease, this.items.now()) && charged.at >= lease.chargedAt
     const here = isOfLease ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
     if (here < units) await this.items.refund({ ...charge, cost: units - here }, charged)
@@ -117,43 +121,31 @@ export class Leased implements Strategy {
     record.leases ??= new Map()
     const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = record.leases.get(terms) ?? { key, size: new LeaseSize(shortestMs()), awaited: 0 }
+    const state = record.leases.get(terms) ?? newState(key, shortestMs())
     record.leases.set(terms, state)
     return state
   }
 
   /** Takes a lease, of which this request's cost is spent at once. */
   private async grant(state: LeaseState, { policies, cost }: Charge): Promise<Verdicts> {
-    const { key, size } = state
-    const kept = isSpendable(state.lease, this.items.now()) ? state.lease : undefined
+    const { size } = state
+    const now = this.items.now()
+    const kept = isSpendable(state.lease, now) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const deadline = this.items.deadline()
-
-    for (let tries = 1; ; tries++) {
-      const now = this.items.now()
-      const available = estimateCapacity(this.items.view(key), policies, now, size.pauseMs(now))
-      const { units: more, isScarce } = size.next(now, available)
-      const wish = Math.max(least + state.awaited, more)
-      const units = unitsAtTry(tries, least, wish, available.left)
-      const verdicts = await this.charged(state, policies, units, now, deadline).catch((error) => {
-        size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
-        throw error
-      })
-      if (!allAllow(verdicts)) {
-        if (units > least) continue
-        this.pause(state, policies, now)
-        return verdicts
-      }
-      if (isScarce) this.pause(state, policies, now)
-      size.spent(cost, now)
-      // what was held before is spent on this request
-      const expiresAt = now + estimateCapacity(this.items.view(key), policies, now, 0).endsInMs
-      // requests that pass uncharged go one by one
-      const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
-      state.lease = { left: surplus, units, takenAt: now, usedAt: now, expiresAt, policies, verdicts }
-      if (units > least) this.onEvent({ kind: 'lease', units })
-      return withMore(verdicts, surplus, 0)
-    }
+    const grant = await this.grants.take(state, policies, least, this.items.deadline()).catch((error) => {
+      size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
+      throw error
+    })
+    const { units, verdicts, takenAt, chargedAt, expiresAt, isScarce } = grant
+    const isDenied = !allAllow(verdicts)
+    if (isDenied || isScarce) this.pause(state, policies, takenAt)
+    if (isDenied) return verdicts
+    size.spent(cost, takenAt)
+    // what was held before is spent on this request; requests that pass uncharged go one by one
+    const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
+    state.lease = { left: surplus, units, takenAt, chargedAt, usedAt: takenAt, expiresAt, policies, verdicts }
+    if (units > least) this.onEvent({ kind: 'lease', units })
+    return withMore(verdicts, surplus, 0)
   }
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {
@@ -188,7 +180,7 @@ export class Leased implements Strategy {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
     const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.items.refund({ key, policies, cost: units }, { at: lease.takenAt })
+    await this.items.refund({ key, policies, cost: units }, { at: lease.chargedAt })
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
@@ -204,45 +196,12 @@ export class Leased implements Strategy {
     if (waitMs === 0) return undefined
     return this.items.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
-
-  private async charged(
-    state: LeaseState,
-    policies: readonly CompiledPolicy[],
-    units: number,
-    now: EpochMs,
-    deadline: Deadline,
-  ): Promise<Verdicts> {
-    const { key, size } = state
-    throwIfThrottled(state, now)
-    const before = this.items.view(key)
-    try {
-      const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
-      if (before) {
-        const [expected, found] = [before, this.items.view(key)].map((view) => remainingOf(view, policies, now))
-        const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
-        size.othersTook(Math.max(0, taken), now - before.seenAt)
-      }
-      return verdicts
-    } catch (error) {
-      if (error instanceof StoreUnavailableError && error.reason === 'hot-key') {
-        size.onThrottled(now)
-        pauseThrottled(state, error, now)
-      }
-      throw error
-    }
-  }
 }
 
-const terms = new WeakMap<readonly CompiledPolicy[], string>()
-
-/**
- * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
- * observes waits for nothing that others wait for.
- */
-function termsOf(policies: readonly CompiledPolicy[]): string {
-  const found =
-    terms.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  terms.set(policies, found)
-  return found
-}
+const newState = (key: string, shortestMs: number): LeaseState => ({
+  key,
+  size: new LeaseSize(shortestMs),
+  pools: 1,
+  place: Math.random(),
+  awaited: 0,
+})

@@ -64,10 +64,12 @@ describe('a flood of new subjects', () => {
   function lease(left: number, expiresAt = MIDNIGHT + 1000): LeaseState {
     const verdicts = policies.map(({ counter }) => counter.step({}, 1, MIDNIGHT).verdict)
     expect(verdicts.every(isCharged)).toBe(true)
-    const times = { takenAt: MIDNIGHT, usedAt: MIDNIGHT, expiresAt }
+    const times = { takenAt: MIDNIGHT, chargedAt: MIDNIGHT, usedAt: MIDNIGHT, expiresAt }
     return {
       key: 'a',
       size: new LeaseSize(60_000),
+      pools: 1,
+      place: 0,
       awaited: 0,
       lease: { left, units: 10, ...times, policies, verdicts },
     }
