@@ -13,8 +13,9 @@ if (!oldest.version.startsWith('5.4.'))
 /** The oldest compiler that reads the package's types, and the newest. */
 export const COMPILERS = [oldest, newest] as const
 
-/** The entry points of the package, but the constructs. */
+/** The entry points of the package. */
 const ENTRIES = {
+  sluice: 'lib/index',
   'sluice/limiter': 'limiter/index',
   'sluice/backend': 'backend/index',
   'sluice/middleware': 'middleware/index',

@@ -11,14 +11,9 @@ import { unexpectedErrors, withoutExpectations } from './expected-errors'
 import { optionsWithoutUndefined } from './options'
 
 const FOLDERS = ['test/types', 'examples/outbound', 'examples/without-api-gateway']
-/** Its constructs need the CDK's types, which do not compile with `exactOptionalPropertyTypes`. */
-const CONSTRUCTS = join(ROOT, 'test', 'types', 'lib.ts')
-
 const files = FOLDERS.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => join(ROOT, folder, name)))
 const programs = new Map(
-  files
-    .filter((path) => path.endsWith('.ts') && path !== CONSTRUCTS)
-    .map((path) => [path, readFileSync(path, 'utf8')] as const),
+  files.filter((path) => path.endsWith('.ts')).map((path) => [path, readFileSync(path, 'utf8')] as const),
 )
 const texts = new Map([...programs].map(([path, text]) => [path, withoutExpectations(text)] as const))
 
