@@ -20,7 +20,7 @@ export interface RateLimitOptions extends BackendOptions {
   /**
    * What a request has really used, as for `withRateLimit`. @default not known
    */
-  readonly cost?: (event: never, response: never) => CostNow
+  readonly cost?: ((event: never, response: never) => CostNow) | undefined
 }
 
 /** A middleware of middy: `middy(handler).use(rateLimit())`. */

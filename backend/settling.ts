@@ -10,7 +10,7 @@ export interface SettleOptions {
    * The longest that settling delays an answer, in milliseconds. A settlement that takes longer goes on in the
    * background, with the function's next request where Lambda freezes it. @default 20
    */
-  readonly settleWithinMs?: number
+  readonly settleWithinMs?: number | undefined
 }
 
 const SETTLE_WITHIN_MS = 20

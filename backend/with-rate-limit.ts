@@ -11,7 +11,7 @@ export type Handler<Args extends unknown[], Result> = (...args: Args) => Result
 /** What `withRateLimit` and `rateLimit` have in common. */
 export interface BackendOptions extends SettleOptions {
   /** The longest delay of a request, in milliseconds. @default 10000 */
-  readonly maxDelayMs?: number
+  readonly maxDelayMs?: number | undefined
 }
 
 /** How `withRateLimit` treats requests that are let through. */
@@ -20,7 +20,7 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
    * Serves requests of low priority, for example from a cache or through a queue.
    * @default the handler serves them like all others
    */
-  readonly lowPriority?: Handler<Args, Result>
+  readonly lowPriority?: Handler<Args, Result> | undefined
   /**
    * What a request has really used, of everything that `settle` reserves or by the name of each cost. It is called once
    * the handler has answered.
@@ -28,7 +28,7 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
    * @returns `undefined` where it is not known: the request stays charged as it was reserved.
    * @default not known
    */
-  readonly cost?: (event: Args[0], result: Awaited<Result>) => CostNow
+  readonly cost?: ((event: Args[0], result: Awaited<Result>) => CostNow) | undefined
 }
 
 /**

@@ -34,7 +34,7 @@ export interface ConcurrencyAlarmsOptions {
    *
    * @default none
    */
-  readonly actions?: readonly IAlarmAction[]
+  readonly actions?: readonly IAlarmAction[] | undefined
 }
 
 /** Alarms on a function's concurrency. */

@@ -9,22 +9,22 @@ export interface TrustedValueSource {
   readonly name: string
   readonly trusted: true
   /** @default 'client' */
-  readonly as?: 'client' | 'user'
+  readonly as?: 'client' | 'user' | undefined
   /** @default the default tier */
-  readonly tier?: string
+  readonly tier?: string | undefined
   /** @default false */
-  readonly lookup?: boolean
+  readonly lookup?: boolean | undefined
 }
 
 /** The caller's address; the last source, if it is named at all. */
 export interface AddressSource {
   readonly source: 'ip'
   /** @default 56 bits */
-  readonly ipv6Prefix?: number
+  readonly ipv6Prefix?: number | undefined
   /** @default 0 */
-  readonly trustedHops?: number
+  readonly trustedHops?: number | undefined
   /** @default false */
-  readonly viewerAddress?: boolean
+  readonly viewerAddress?: boolean | undefined
 }
 
 /** A source of identity, as in the settings of a tiers file. docs/identity.md describes each. */
@@ -33,7 +33,7 @@ export type IdentitySource =
   | 'api-gateway-key'
   | 'client-certificate'
   | 'ip'
-  | { readonly source: 'api-key'; readonly header?: string }
+  | { readonly source: 'api-key'; readonly header?: string | undefined }
   | { readonly source: 'api-gateway-key' | 'client-certificate' }
   | JwtSettingsInput
   | TrustedValueSource

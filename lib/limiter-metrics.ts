@@ -13,14 +13,14 @@ export interface DecisionMetricOptions extends MetricOptions {
    *
    * @default all
    */
-  readonly tier?: string
+  readonly tier?: string | undefined
   /** Needs `tier`. @default all */
-  readonly policy?: string
+  readonly policy?: string | undefined
   /**
    * Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where
    * `metricsByApi` is true. @default all
    */
-  readonly api?: string
+  readonly api?: string | undefined
 }
 
 /** A limiter's metrics, for alarms and dashboards. */

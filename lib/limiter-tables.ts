@@ -14,53 +14,53 @@ export interface LimiterTablesOptions {
    * `statePointInTimeRecovery`.
    * @default one is made
    */
-  readonly stateTable?: ITableV2
+  readonly stateTable?: ITableV2 | undefined
   /**
    * A config table of your own, of the limiter's account and Region: partition key `pk`, sort key `sk` (strings), TTL
    * attribute `exp`, without which records of the audit trail stay forever.
    * Limiters may share one. Not together with `configBilling`, `configTableName` and `configPointInTimeRecovery`.
    * @default one is made
    */
-  readonly configTable?: ITableV2
+  readonly configTable?: ITableV2 | undefined
   /**
    * Capacity of the state table: on demand, with `maxWriteRequestUnits` as a ceiling to what it may cost, or
    * provisioned. Beyond it, the failure mode decides.
    * @default on demand, without a ceiling
    */
-  readonly stateBilling?: Billing
+  readonly stateBilling?: Billing | undefined
   /**
    * Capacity of the config table.
    * @default on demand
    */
-  readonly configBilling?: Billing
+  readonly configBilling?: Billing | undefined
   /**
    * Encrypts both tables. The stack needs to know its account and Region then (`env`), since a table names its key by
    * Region.
    * @default a key that DynamoDB owns
    */
-  readonly encryptionKey?: IKey
+  readonly encryptionKey?: IKey | undefined
   /**
    * Point-in-time recovery of the state table. Its data is worthless a day later, and recovery costs by size.
    *
    * @default false
    */
-  readonly statePointInTimeRecovery?: boolean
+  readonly statePointInTimeRecovery?: boolean | undefined
   /**
    * Point-in-time recovery of the config table, which operators edit.
    *
    * @default true
    */
-  readonly configPointInTimeRecovery?: boolean
+  readonly configPointInTimeRecovery?: boolean | undefined
   /**
    * The removal policy of both tables.
    *
    * @default the state table is deleted; the config table, which operators edit, is retained
    */
-  readonly removalPolicy?: RemovalPolicy
+  readonly removalPolicy?: RemovalPolicy | undefined
   /** @default CloudFormation generates a name */
-  readonly stateTableName?: string
+  readonly stateTableName?: string | undefined
   /** @default CloudFormation generates a name */
-  readonly configTableName?: string
+  readonly configTableName?: string | undefined
 }
 
 /** The two tables of a limiter: state and configuration. */

@@ -17,7 +17,7 @@ export interface RateLimiterProps
    *
    * @default `tiers`; without either, nothing is limited until the config table has tiers
    */
-  readonly tiersFile?: string
+  readonly tiersFile?: string | undefined
   /**
    * What a deployment that changes the tiers does with edits that others made in the table. `keep-edits`: they stay,
    * and so do items that are no longer in the code. `authoritative`: the tiers, routes, global policies and settings of
@@ -27,7 +27,7 @@ export interface RateLimiterProps
    *
    * @default 'keep-edits'
    */
-  readonly seed?: 'keep-edits' | 'authoritative'
+  readonly seed?: 'keep-edits' | 'authoritative' | undefined
   /**
    * The sources of identity, in order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies. An error
    * fails the synth. They are seeded into the item `settings`, together with the settings of the tiers file, which then
@@ -35,14 +35,14 @@ export interface RateLimiterProps
    *
    * @default the tiers file's identity; without it API keys, then addresses
    */
-  readonly identity?: IdentitySource | readonly IdentitySource[]
+  readonly identity?: IdentitySource | readonly IdentitySource[] | undefined
   /**
    * How much of each limit of `tiersFile` or `tiers` each Region has, if limiters of several Regions share the limits:
    * in percent by the Region's name, 100 in total. The parts of a limit add up to exactly the limit.
    *
    * @default full limits
    */
-  readonly regionShares?: RegionShares
+  readonly regionShares?: RegionShares | undefined
   /**
    * Whether API Gateway calls the function by a role that all APIs of the limiter share, in place of a permission for
    * each API. Lambda takes 20 KB of permissions, about 50 APIs. A principal that may pass this role (`iam:PassRole`) to
@@ -50,5 +50,5 @@ export interface RateLimiterProps
    *
    * @default false; the synth warns of more than 40 APIs
    */
-  readonly invokeRole?: boolean
+  readonly invokeRole?: boolean | undefined
 }

@@ -18,22 +18,22 @@ export interface ReleaseOptions {
    * Name of the alias that APIs call.
    * @default 'live'
    */
-  readonly alias?: string
+  readonly alias?: string | undefined
   /**
    * Instances of the released version that are kept initialised, so that up to that many concurrent requests have no
    * cold start. They cost money by the hour, and are a part of the reserved concurrency.
    * @default none
    */
-  readonly provisionedConcurrency?: number
+  readonly provisionedConcurrency?: number | undefined
   /**
    * How requests move to a new version, such as `LambdaDeploymentConfig.CANARY_10PERCENT_5MINUTES`. Meanwhile both
    * versions decide on the same tables, and count together. CodeDeploy goes back to the old version, and the deployment
    * fails, when half of the new version's requests fail within a minute, or when one of `rollbackAlarms` goes off.
    * @default all at once, without automatic rollback
    */
-  readonly rollout?: ILambdaDeploymentConfig
+  readonly rollout?: ILambdaDeploymentConfig | undefined
   /** More alarms that end a rollout, such as one on `metricDegraded()`. Needs `rollout`. @default none */
-  readonly rollbackAlarms?: readonly IAlarm[]
+  readonly rollbackAlarms?: readonly IAlarm[] | undefined
 }
 
 /** A bad token is an error of the function, too: an absolute number would let any caller end a rollout. */

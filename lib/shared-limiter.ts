@@ -19,12 +19,12 @@ export interface SharedRateLimiterOptions {
    * Whether API Gateway calls the function by a role of this stack, which sharing with an organisation needs.
    * @default false: the permission of `shareWith({ account })`, or, in the limiter's own account, one for each API
    */
-  readonly invokeRole?: boolean
+  readonly invokeRole?: boolean | undefined
   /**
    * As the limiter itself is configured: with `backend-429`, backends add the headers and answer 429.
    * @default 'gateway-403'
    */
-  readonly denials?: 'gateway-403' | 'backend-429'
+  readonly denials?: 'gateway-403' | 'backend-429' | undefined
 }
 
 /** `arn:aws:lambda:eu-west-1:111111111111:function:limiter`, or with the name of an alias behind it. */

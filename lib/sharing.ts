@@ -12,7 +12,7 @@ export type OtherAccounts =
        * Ids of the account's APIs that may call it.
        * @default all APIs of the account, later ones too
        */
-      readonly apis?: readonly string[]
+      readonly apis?: readonly string[] | undefined
     }
   | {
       /**

@@ -6,9 +6,9 @@ export type CountedByProp = Dimension | 'route' | readonly (Dimension | 'route')
 
 interface TierPolicyExtras {
   /** @default `per-` and the window, such as `per-1m`, after the name of its `cost`; `running` */
-  readonly name?: string
+  readonly name?: string | undefined
   /** @default that of the tier, the route or the global policies */
-  readonly by?: CountedByProp
+  readonly by?: CountedByProp | undefined
 }
 
 /** A policy on requests in a time window, as in a tiers file. docs/config-table.md describes each field. */
@@ -16,10 +16,10 @@ export interface WindowPolicyProps
   extends TierPolicyExtras,
     Omit<PolicyInput, 'name' | 'window' | 'maxDelay' | 'blockFor'> {
   readonly window: Duration | 'day' | 'week' | 'month' | 'year'
-  readonly maxDelay?: Duration
-  readonly blockFor?: Duration
+  readonly maxDelay?: Duration | undefined
+  readonly blockFor?: Duration | undefined
   /** Whether, and for how long at most, units are reserved until the backend reports its use. @default false */
-  readonly settle?: boolean | Duration
+  readonly settle?: boolean | Duration | undefined
 }
 
 /** A policy on concurrent requests, as in a tiers file. */
@@ -32,7 +32,7 @@ export type TierPolicyProps = WindowPolicyProps | RunningPolicyProps
 /** A policy of a route, or of every request. */
 export type SharedPolicyProps = TierPolicyProps & {
   /** The tiers to whose callers it applies. @default all */
-  readonly tiers?: readonly string[]
+  readonly tiers?: readonly string[] | undefined
 }
 
 /** The limits of one kind of caller. */
@@ -86,11 +86,13 @@ export interface TiersInCode {
    *
    * @default those of `tiersFile`
    */
-  readonly tiers?: Readonly<Record<string, TierProps>>
+  readonly tiers?: Readonly<Record<string, TierProps>> | undefined
   /** Rules by method and path, such as `GET /search`; beside `tiers` only. @default none */
-  readonly routes?: Readonly<Record<string, RouteProps>>
+  readonly routes?: Readonly<Record<string, RouteProps>> | undefined
   /** Policies of every request; beside `tiers` only. @default none */
-  readonly global?: { readonly policies: readonly SharedPolicyProps[]; readonly by?: CountedByProp }
+  readonly global?:
+    | { readonly policies: readonly SharedPolicyProps[]; readonly by?: CountedByProp | undefined }
+    | undefined
   /** Settings as in a tiers file; beside `tiers` only. @default see docs/config-table.md */
-  readonly settings?: Readonly<Record<string, unknown>>
+  readonly settings?: Readonly<Record<string, unknown>> | undefined
 }

@@ -1,13 +1,14 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
 import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
-import type { Limiter, LimiterOptions, SubjectCharge } from './limiter'
-import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
+import type { Limiter, LimiterOf, LimiterOptions } from './limiter'
+import { FAILURE_MODES, type TakeOptions } from './options'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
-import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
+import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
+import type { PolicyMistakes } from './policies/written'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
 import { LibraryReservations } from './reservations/library-reservations'
@@ -62,16 +63,10 @@ const OPTIONS = {
  *
  * @throws ConfigError with every mistake in the options and policies; never later, at a request.
  */
-export function createLimiter<
-  Window extends string,
-  MaxDelay extends string = string,
-  BlockFor extends string = string,
-  Timeout extends string = string,
->(
-  options: Omit<LimiterOptions, 'policies'> & {
-    readonly policies: readonly (WrittenPolicy<Window, MaxDelay, BlockFor> | WrittenConcurrency<Timeout>)[]
-  },
-): Limiter {
+export function createLimiter<const Policies extends readonly AnyPolicyInput[]>(
+  options: Omit<LimiterOptions, 'policies'> & { readonly policies: Policies & PolicyMistakes<Policies> },
+): LimiterOf<Policies>
+export function createLimiter(options: LimiterOptions): Limiter {
   const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)
   const parsed =
@@ -104,14 +99,14 @@ export function createLimiter<
 
   return {
     countsRunning: running !== undefined,
-    take: (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
+    take: (subject, options) => {
       try {
         refuseRunning('take')
         if (options !== undefined) checkNames(options, RESERVING, 'take')
         const charges = [charge(subject, options)]
         return options?.reserve === undefined
           ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
-          : reservations.reserve(charges, options as ReserveOptions)
+          : reservations.reserve(charges, options)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -125,7 +120,7 @@ export function createLimiter<
     release: async (reservation) => reservations.settle(reservation, {}),
     settle: async (reservation, used) => reservations.settle(reservation, used),
     meter: (reservation, options) => reservations.meter(reservation, options),
-    takeAll: async (subjects: readonly SubjectCharge[], options: TakeOptions & Partial<ReserveOptions> = {}) => {
+    takeAll: async (subjects, options = {}) => {
       refuseRunning('takeAll')
       checkNames(options, RESERVING, 'takeAll')
       for (const one of subjects) checkNames(one, OF_SUBJECT, 'a subject of takeAll')
@@ -135,7 +130,7 @@ export function createLimiter<
         ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
         policies: one.policies ? some(one.policies) : policies,
       }))
-      return reserve === undefined ? limiter.decide(charges) : reservations.reserve(charges, { ...options, reserve })
+      return reserve === undefined ? limiter.decide(charges) : reservations.reserve(charges, options)
     },
     waitFor: async (subject, options = {}) => {
       refuseRunning('waitFor')

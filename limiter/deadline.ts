@@ -4,12 +4,12 @@ import { StoreUnavailableError } from './errors'
 /** Options of a single call over the network. */
 export interface CallOptions {
   /** Ends the call when it takes too long. Whether a write then happened is not known. */
-  readonly signal?: EndSignal
+  readonly signal?: EndSignal | undefined
   /**
    * Told when the store answered by its own clock, cut to the second, where it says so: the system's clock is compared
    * with it.
    */
-  readonly onServerTime?: (at: EpochMs) => void
+  readonly onServerTime?: ((at: EpochMs) => void) | undefined
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Exceeded, Verdict } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { StoreFailure } from './errors'
+import type { AnyText } from './policies/policy'
 import { leftOf, type SubjectVerdicts } from './view'
 
 /** The numbers of an answer. */
@@ -33,12 +34,12 @@ export interface Standing {
 }
 
 /** The answer to one request over all its policies; the numbers are those of the policy that it is named after. */
-export interface Decision extends Standing {
+export interface Decision<PolicyName extends string = string> extends Standing {
   /**
    * Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with
-   * nothing left the furthest over.
+   * nothing left the furthest over. `reservations` where the caller has too many open.
    */
-  readonly policy: string
+  readonly policy: PolicyName | AnyText
   /**
    * When the units were charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when
    * it was taken, those of a degraded decision in the memory of this limiter. `null` when nothing was charged: a
@@ -67,9 +68,14 @@ export interface Decision extends Standing {
   readonly observed: boolean
   /** `low`: allowed past the limit of a policy with `action: deprioritize`. */
   readonly priority: 'normal' | 'low'
-  /** The same numbers for each policy, by name. */
-  readonly policies: Readonly<Record<string, Standing>>
+  /** The same numbers for each policy that was asked, by name. */
+  readonly policies: Standings<PolicyName>
 }
+
+/** The numbers of policies, by the names that are known when a program is compiled, or by any. */
+export type Standings<PolicyName extends string> = string extends PolicyName
+  ? Readonly<Record<string, Standing>>
+  : { readonly [Name in PolicyName]?: Standing }
 
 /** Where policies share a name: the standing of each, of which a decision shows the tightest. */
 const ofSameName = new WeakMap<Decision['policies'], ReadonlyMap<CompiledPolicy, Standing>>()

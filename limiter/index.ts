@@ -9,7 +9,7 @@ export type { Assignment, Clause, Comparison, ConditionalWrite, Fields } from '.
 export type { AwsCredentials, CredentialProvider } from './aws/credentials'
 export type { Clock, EpochMs } from './clock'
 export { createLimiter } from './create-limiter'
-export type { Decision, Standing } from './decision'
+export type { Decision, Standing, Standings } from './decision'
 export {
   ChargedAtError,
   ClockError,
@@ -23,10 +23,9 @@ export {
   StoreUnavailableError,
   SubjectError,
 } from './errors'
-export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
+export type { Limiter, LimiterOf, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
 export type {
   AcquiredDecision,
-  AcquireOptions,
   AsyncDispose,
   FailureMode,
   LimiterEvent,
@@ -44,9 +43,8 @@ export type {
   Consistency,
   Duration,
   PolicyInput,
-  WrittenConcurrency,
-  WrittenPolicy,
 } from './policies/policy'
+export type { Costs, PolicyMistakes, Wrong } from './policies/written'
 export type { RefundOptions } from './rate-limiter'
 export type { Meter, MeterOptions } from './reservations/meter'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'

@@ -1,6 +1,5 @@
 import type { Decision } from './decision'
 import type {
-  AcquireOptions,
   RateLimiterOptions,
   RefundOptions,
   ReservedDecision,
@@ -10,6 +9,7 @@ import type {
   UsedUnits,
 } from './options'
 import type { AnyPolicyInput } from './policies/policy'
+import type { CostNamesOf, CountRunning, PolicyNamesOf, Wrong } from './policies/written'
 import type { Meter, MeterOptions } from './reservations/meter'
 
 /** What `createLimiter` wants: a store and policies. */
@@ -21,20 +21,20 @@ export interface LimiterOptions extends RateLimiterOptions {
    * consistency `leased`. If not, the failure mode decides throttled requests.
    * @default true
    */
-  readonly autoLease?: boolean
+  readonly autoLease?: boolean | undefined
   /**
    * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes
    * that share a table need the same; another one, or none, begins all counters anew.
    * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to
    * try them all
    */
-  readonly hmacKey?: string | Uint8Array
+  readonly hmacKey?: string | Uint8Array | undefined
   /**
    * Counts apart from limiters that share the store and have another namespace or none: 1 to 64 letters, digits, `:`,
    * `.`, `_` or `-`. Limiters with the same one share the counts of policies with the same name.
    * @default none
    */
-  readonly namespace?: string
+  readonly namespace?: string | undefined
 }
 
 /** How long a request waits. */
@@ -43,7 +43,7 @@ export interface WaitLimits {
    * The longest wait, in milliseconds, for units and for a queue's slot; a decision that is under way then is waited
    * for, and so is `lagMs`. 0 asks once. @default as long as it takes
    */
-  readonly maxWaitMs?: number
+  readonly maxWaitMs?: number | undefined
   /**
    * Resolves so many milliseconds after the charge, 1 to 60,000, so that calls leave as they were spaced when they were
    * counted, however long the store took to answer. An answer that comes later than that, by more than a quarter and
@@ -51,34 +51,52 @@ export interface WaitLimits {
    * `sliding-log`, a leaky bucket as a queue, and buckets and `gcra` with `burst: 1`.
    * @default as soon as the store has answered
    */
-  readonly lagMs?: number
+  readonly lagMs?: number | undefined
   /** Ends the wait: the promise is rejected with its `reason`. @default nothing does */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** What a request takes, and how long it waits for that. */
-export interface WaitOptions extends TakeOptions, WaitLimits {}
+export interface WaitOptions<CostName extends string = string> extends TakeOptions<CostName>, WaitLimits {}
 
 /** One of several subjects of a request. */
-export interface SubjectCharge extends TakeOptions {
+export interface SubjectCharge<PolicyName extends string = string, CostName extends string = string>
+  extends TakeOptions<CostName> {
   readonly subject: string
   /** Names of the policies it is held to. @default all */
-  readonly policies?: readonly string[]
+  readonly policies?: readonly PolicyName[] | undefined
 }
 
-/** A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed. */
-export interface Limiter {
+/**
+ * A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed.
+ *
+ * `createLimiter` knows the names of policies and costs that are written as literals. `Limiter` is any limiter.
+ *
+ * @typeParam Running whether a policy counts running requests.
+ */
+export interface Limiter<
+  PolicyName extends string = string,
+  CostName extends string = string,
+  Running extends boolean = boolean,
+> {
   /** Whether a policy counts running requests: then `acquire`, and not `take`. */
-  readonly countsRunning: boolean
-  /** Takes units as `take` does, and reserves them until `settle` says what was really used. */
-  take(subject: string, options: ReserveOptions): Promise<ReservedDecision>
-  /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
-  take(subject: string, options?: TakeOptions): Promise<Decision>
+  readonly countsRunning: Running
+  /**
+   * Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. With
+   * `reserve`, the units stay reserved until `settle` says what was really used.
+   */
+  take(
+    subject: WithoutRunning<string, Running, 'take'>,
+    options?: ReserveOptions<CostName>,
+  ): Promise<ReservedDecision<PolicyName>>
   /**
    * Takes units as `take` does, and a slot of each policy on running requests: the request has it until `release`, or
    * until the policy's timeout. `take`, `takeAll` and `waitFor` refuse such policies.
    */
-  acquire(subject: string, options?: AcquireOptions): Promise<Slot>
+  acquire(
+    subject: WithRunning<string, Running>,
+    options?: ReserveOptions<CostName>,
+  ): Promise<Slot<PolicyName, CostName>>
   /**
    * Frees what another process acquired, by the `reservation` of its slot; what it reserved stays charged. `settle`
    * frees it, too.
@@ -93,9 +111,10 @@ export interface Limiter {
    * none. With `reserve`, the first subject is the caller: the reservation is stored with it, and uses up its places
    * alone.
    */
-  takeAll(subjects: readonly SubjectCharge[], options: ReserveOptions): Promise<ReservedDecision>
-  /** Takes the request's units from all policies of all subjects, or from none. */
-  takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
+  takeAll(
+    subjects: WithoutRunning<readonly SubjectCharge<PolicyName, CostName>[], Running, 'takeAll'>,
+    options?: ReserveOptions<CostName>,
+  ): Promise<ReservedDecision<PolicyName>>
   /**
    * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject
    * in this process, whatever they cost. Resolves with the decision that charged them, once its `delayMs` has passed;
@@ -108,7 +127,10 @@ export interface Limiter {
    * @throws ConfigError where a policy has `blockFor`, which would lock out who waits, and for `lagMs` where one does
    * not space calls.
    */
-  waitFor(subject: string, options?: WaitOptions): Promise<Decision>
+  waitFor(
+    subject: WithoutRunning<string, Running, 'waitFor'>,
+    options?: WaitOptions<CostName>,
+  ): Promise<Decision<PolicyName>>
   /**
    * Settles a reservation to what was really used: gives back what was not, and charges what was used beyond it, past
    * the limit too, so that no request passes until that is paid. It counts once, however often it is called. After the
@@ -121,11 +143,11 @@ export interface Limiter {
    * time, or 1,000 newer reservations of the caller needed its place after that.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
-  settle(reservation: string, used: UsedUnits): Promise<boolean>
+  settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>
   /** Debits a reservation while an answer is streamed, and says when to stop. */
-  meter(reservation: string, options?: MeterOptions): Meter
+  meter(reservation: string, options?: MeterOptions): Meter<CostName>
   /** What `take` would say, taking nothing. */
-  peek(subject: string, options?: TakeOptions): Promise<Decision>
+  peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>
   /**
    * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
    * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
@@ -135,7 +157,7 @@ export interface Limiter {
    * longer be known: the units may still be charged. They are never given back twice, so after `in-doubt` do not call
    * it again.
    */
-  refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions, 'costs'>): Promise<void>
+  refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions<CostName>, 'costs'>): Promise<void>
   /**
    * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what
    * `eventual` has counted. The limiter can be used on.
@@ -149,3 +171,16 @@ export interface Limiter {
    */
   reset(subject: string): Promise<void>
 }
+
+/** The limiter that `createLimiter` makes of these policies: any where they are known only at run time. */
+export type LimiterOf<Policies extends readonly AnyPolicyInput[]> = number extends Policies['length']
+  ? Limiter
+  : Limiter<PolicyNamesOf<Policies>, CostNamesOf<Policies>, CountRunning<Policies>>
+
+type WithoutRunning<Argument, Running, Method extends string> = [Running] extends [true]
+  ? Argument & Wrong<`${Method} does not go with a policy that counts running requests: call acquire`>
+  : Argument
+
+type WithRunning<Argument, Running> = [Running] extends [false]
+  ? Argument & Wrong<'acquire needs a policy with algorithm "concurrency", got none: call take'>
+  : Argument

@@ -9,10 +9,10 @@ interface Socket {
 /** As much of the response of any server of Node as is used here, also of one that speaks HTTP/2. */
 export interface ServerStream extends ResponseStream {
   /** Absent in HTTP/2. */
-  readonly destroyed?: boolean
+  readonly destroyed?: boolean | undefined
   /** Of HTTP/2; `undefined` once it is closed. */
   readonly stream?: { readonly destroyed: boolean } | undefined
-  readonly req?: { readonly socket?: Socket | null }
+  readonly req?: { readonly socket?: Socket | null | undefined } | undefined
   once(event: 'close', listener: () => void): unknown
 }
 

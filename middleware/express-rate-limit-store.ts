@@ -18,7 +18,7 @@ export interface ExpressRateLimitStoreOptions extends Pick<LimiterOptions, 'stor
    * Prepended to each key, such as `login:`: limiters with different prefixes count apart, whatever their keys are.
    * @default 'rate-limit:'
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /** How often a key was hit in the current window. */

@@ -19,24 +19,24 @@ export interface RateLimitOptions<Request> {
    * An error that it throws goes to the framework's error handler, and the request is not served.
    * @default the address, `ip:203.0.113.7`
    */
-  readonly keyBy?: (request: Request) => string | undefined | Promise<string | undefined>
+  readonly keyBy?: ((request: Request) => string | undefined | Promise<string | undefined>) | undefined
   /**
    * Whole units that a request takes. A request that takes none passes uncounted. A route that costs more needs a
    * middleware of its own: a function that compares paths is evaded by other spellings of a path, such as `/EXPORT`.
    * @default 1
    */
-  readonly cost?: ByRequest<Request, number>
+  readonly cost?: ByRequest<Request, number> | undefined
   /** Whole units of the policies with a `cost`, by its name: `{ tokens: 500 }`. @default 1 each */
-  readonly costs?: ByRequest<Request, Readonly<Record<string, number>>>
+  readonly costs?: ByRequest<Request, Readonly<Record<string, number>>> | undefined
   /**
    * Whether a request passes uncounted and without headers. As with `cost`, do not compare paths.
    * @default none does
    */
-  readonly skip?: (request: Request) => boolean | Promise<boolean>
+  readonly skip?: ((request: Request) => boolean | Promise<boolean>) | undefined
   /** The caller's address, if the framework does not know it. @default the framework's */
-  readonly address?: (request: Request) => string | undefined
+  readonly address?: ((request: Request) => string | undefined) | undefined
   /** Bits of an IPv6 address that identify one caller, 1 to 128. @default 56 */
-  readonly ipv6Prefix?: number
+  readonly ipv6Prefix?: number | undefined
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'

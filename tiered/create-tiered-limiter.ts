@@ -15,22 +15,22 @@ export interface TieredLimiterOptions extends ConnectionOptions {
   /** Name or ARN of the table with the counts. */
   readonly stateTable: string
   /** The failure mode while the state table is unavailable, for tiers without their own. @default 'local' */
-  readonly failureMode?: 'local' | 'allow' | 'deny'
+  readonly failureMode?: 'local' | 'allow' | 'deny' | undefined
   /**
    * `none`: no caller has to show credentials, so the failure mode decides while the config table cannot be read;
    * `config`: a caller that cannot be verified is refused.
    * @default 'config'
    */
-  readonly authentication?: 'config' | 'none'
+  readonly authentication?: 'config' | 'none' | undefined
   /** Time for one decision, in milliseconds, 20 to 9000. @default 300 */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
   /** Bits of an IPv6 address that identify one caller, unless the settings have them; 1 to 128. @default 56 */
-  readonly ipv6Prefix?: number
+  readonly ipv6Prefix?: number | undefined
   /**
    * Gets each line of the log and of the metrics, as the authorizer writes them, without a line break.
    * @default stdout, where Lambda and CloudWatch read them
    */
-  readonly write?: (line: string) => void
+  readonly write?: ((line: string) => void) | undefined
 }
 
 const TABLE = {

@@ -12,11 +12,11 @@ export type NamedValues = Readonly<Record<string, string | readonly string[] | u
 /** Who is calling: at most one of these. */
 export interface Caller {
   /** As the caller sent it, to be looked up in the config table. An unknown key is anonymous. */
-  readonly apiKey?: string
+  readonly apiKey?: string | undefined
   /** A client that the program has verified, by the id of `sluice clients create --credential`. */
-  readonly clientId?: string
+  readonly clientId?: string | undefined
   /** A user whom the program has verified. */
-  readonly user?: string
+  readonly user?: string | undefined
 }
 
 /** The request to decide. */
@@ -30,21 +30,21 @@ export interface TieredRequest extends Caller {
    * in front.
    * @default unknown: anonymous callers without one count as one caller
    */
-  readonly address?: string
+  readonly address?: string | undefined
   /**
    * The settings' sources of identity read them if no caller is named here; costs and policies may depend on them.
    * @default none
    */
-  readonly headers?: NamedValues
+  readonly headers?: NamedValues | undefined
   /** The parameters of the query, decoded. @default none */
-  readonly query?: NamedValues
+  readonly query?: NamedValues | undefined
   /** The API and stage, for tiers, routes and settings with `apis`. @default none: items without `apis` apply */
-  readonly apiId?: string
-  readonly stage?: string
+  readonly apiId?: string | undefined
+  readonly stage?: string | undefined
   /** Whole units that the request takes. @default the route's cost */
-  readonly cost?: number
+  readonly cost?: number | undefined
   /** Whole units by the name of a cost: `{ tokens: 500 }`. @default the route's cost, for each that is missing */
-  readonly costs?: Readonly<Record<string, number>>
+  readonly costs?: Readonly<Record<string, number>> | undefined
 }
 
 /** A request as the authorizer's steps get it, and the caller that the program names. */

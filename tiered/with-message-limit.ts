@@ -29,31 +29,31 @@ export interface MessageLimitOptions<Args extends unknown[], Result> extends Wit
    * @returns `undefined` for the route's cost.
    * @default the route's cost, else 1
    */
-  readonly takes?: (event: Args[0]) => UsedUnits | undefined
+  readonly takes?: ((event: Args[0]) => UsedUnits | undefined) | undefined
   /**
    * The caller, if the function knows the client or user by name: then blocks and overrides apply.
    *
    * @returns `undefined` for the connection's caller.
    * @default the connection's caller
    */
-  readonly caller?: (event: Args[0]) => Omit<MessageOptions, 'cost' | 'costs'> | undefined
+  readonly caller?: ((event: Args[0]) => Omit<MessageOptions, 'cost' | 'costs'> | undefined) | undefined
   /**
    * Sends denials to the client, and closes its connection: `new ApiGatewayManagementApi({ endpoint })`.
    * @default a denial is what the function returns, which API Gateway sends where the route has a route response
    */
-  readonly connections?: Connections
+  readonly connections?: Connections | undefined
   /**
    * Makes the answer to a denied message, which is sent as JSON.
    *
    * @returns `undefined` where nothing is to be sent.
    * @default the denial as it is
    */
-  readonly answer?: (denial: MessageDenial, event: Args[0]) => unknown
+  readonly answer?: ((denial: MessageDenial, event: Args[0]) => unknown) | undefined
   /**
    * Closes a connection after so many denials in a row that this function instance has seen; it needs `connections`.
    * @default connections stay open
    */
-  readonly disconnectAfter?: number
+  readonly disconnectAfter?: number | undefined
 }
 
 /** What API Gateway gets for a message that is denied. */

@@ -10,9 +10,9 @@ import { isResource } from './is-resource'
 export interface ProtectingLimiter {
   readonly handler: IFunction
   /** The role with which API Gateway calls the function. @default a permission for each authorizer */
-  readonly invokeRole?: IRole
+  readonly invokeRole?: IRole | undefined
   /** Whether the function's owner already lets API Gateway call it. @default false */
-  readonly isPermitted?: boolean
+  readonly isPermitted?: boolean | undefined
   /**
    * Changes with the way in which the function is called: a stage calls it as configured when the stage was deployed.
    */

@@ -19,19 +19,19 @@ export interface ProtectHttpApiOptions extends LabelOptions, SelectionOptions {
    * The routes to protect; not together with `except`.
    * @default all of the API, those that come later too, but `OPTIONS`
    */
-  readonly routes?: readonly HttpRoute[]
+  readonly routes?: readonly HttpRoute[] | undefined
   /**
    * Whether the gateway adds the decision's headers to responses, so that backends need not. An integration that routes
    * without limits use as well adds none, and the synth warns.
    * @default true, unless `denials` is 'backend-429', where backends do it
    */
-  readonly mapHeaders?: boolean
+  readonly mapHeaders?: boolean | undefined
   /**
    * The status codes of responses that get the headers. Each takes 0.7 KB of the template for each integration, and
    * CloudFormation takes 1 MB in all: the synth warns past half of that.
    * @default [200, 201, 204, 404]
    */
-  readonly mapStatuses?: readonly number[]
+  readonly mapStatuses?: readonly number[] | undefined
 }
 
 /** An authorizer in front of an HTTP API's routes. It belongs to the API's stack. */

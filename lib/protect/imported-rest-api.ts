@@ -25,20 +25,20 @@ export interface AttachToOptions extends LabelOptions, SelectionOptions {
    * The methods to protect, of those that this app adds to the API; not together with `except`.
    * @default all of them but `OPTIONS`
    */
-  readonly methods?: readonly Method[]
+  readonly methods?: readonly Method[] | undefined
   /**
    * Whether to create the `ACCESS_DENIED` response that makes denials a 429. An API has only one: if another template
    * defines it, set it there.
    *
    * @default true
    */
-  readonly gatewayResponse?: boolean
+  readonly gatewayResponse?: boolean | undefined
   /**
    * Any text: a new value deploys the stage again, as is needed after methods were changed elsewhere.
    *
    * @default none
    */
-  readonly redeploy?: string
+  readonly redeploy?: string | undefined
 }
 
 /**

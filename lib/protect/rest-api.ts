@@ -14,7 +14,7 @@ export interface ProtectRestApiOptions extends LabelOptions, SelectionOptions {
    * The methods to protect; not together with `except`.
    * @default all of the API, those that come later too, but `OPTIONS`
    */
-  readonly methods?: readonly Method[]
+  readonly methods?: readonly Method[] | undefined
 }
 
 /** An authorizer in front of a REST API's methods, which answers denials with 429. It belongs to the API's stack. */

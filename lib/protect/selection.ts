@@ -10,14 +10,14 @@ export interface SelectionOptions {
    * authorizer lists them.
    * @default false: such a method or route is an error
    */
-  readonly skipAuthorized?: boolean
+  readonly skipAuthorized?: boolean | undefined
   /**
    * Methods and routes that are not limited, by method and path: `GET /health`, `ANY /{proxy+}`, and `$default` on HTTP
    * APIs. The synth prints them, and the template's metadata of the authorizer lists them. A name that no method or
    * route of the API has is an error.
    * @default none
    */
-  readonly except?: readonly string[]
+  readonly except?: readonly string[] | undefined
 }
 
 /** A route that stays as it is, and why. */

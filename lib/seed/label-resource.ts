@@ -15,7 +15,7 @@ export interface LabelOptions {
    * known at synth. No other API of the limiter may have it. A label that operators change stays as they left it.
    * @default its id, unless operators give it a label
    */
-  readonly as?: string
+  readonly as?: string | undefined
 }
 
 /** The labels of this app's APIs, by config table: limiters may share one. */

@@ -19,13 +19,13 @@ export interface LimiterAlarmsOptions {
    *
    * @default nowhere
    */
-  readonly topic?: ITopic
+  readonly topic?: ITopic | undefined
   /**
    * Further actions of alarms, such as `new LambdaAction(fn)`.
    *
    * @default nothing
    */
-  readonly actions?: readonly IAlarmAction[]
+  readonly actions?: readonly IAlarmAction[] | undefined
   /**
    * Thresholds of the alarms by name; false leaves an alarm out. `concurrency`, `deniedShare`, `errors` and
    * `storeFailures` are in percent, `storeLatency` in milliseconds, all others counts.
@@ -33,14 +33,14 @@ export interface LimiterAlarmsOptions {
    * @default docs/runbook.md lists them. `lockedOut` has no alarm without a threshold, and `concurrency` none unless
    * concurrency is reserved.
    */
-  readonly thresholds?: { readonly [Name in AlarmName]?: number | false }
+  readonly thresholds?: { readonly [Name in AlarmName]?: number | false } | undefined
   /**
    * The runbook in the alarms' descriptions: the address of a copy of docs/runbook.md, to which they append `#` and the
    * alarm's name.
    *
    * @default 'docs/runbook.md'
    */
-  readonly runbook?: string
+  readonly runbook?: string | undefined
 }
 
 /** With the longest text of an alarm, a description is within the 1,024 characters that CloudWatch takes. */

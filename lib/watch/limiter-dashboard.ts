@@ -23,9 +23,9 @@ export interface LimiterDashboardOptions {
    *
    * @default CloudFormation generates one
    */
-  readonly dashboardName?: string
+  readonly dashboardName?: string | undefined
   /** The address of a copy of docs/runbook.md, for the dashboard's links. @default 'docs/runbook.md' */
-  readonly runbook?: string
+  readonly runbook?: string | undefined
 }
 
 /** The tables' and the function's properties that the dashboard needs. */

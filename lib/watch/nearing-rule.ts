@@ -21,13 +21,13 @@ export interface NearingRuleOptions {
    *
    * @default all tiers
    */
-  readonly tiers?: readonly string[]
+  readonly tiers?: readonly string[] | undefined
   /**
    * The bus for the events. Your own rules may match them there, too: their `source` is `sluice`.
    *
    * @default the account's default bus
    */
-  readonly eventBus?: IEventBus
+  readonly eventBus?: IEventBus | undefined
 }
 
 const NEARING: LogEvent = 'limit_nearing'

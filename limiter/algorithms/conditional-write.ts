@@ -28,7 +28,12 @@ export type Clause = Comparison | { readonly anyOf: readonly (readonly Compariso
 
 /** Bounds are inclusive. Every stored number is an integer, so "above n" is "at least n + 1". */
 export type Comparison =
-  | { readonly field: string; readonly atLeast?: number; readonly atMost?: number; readonly orAbsent?: true }
+  | {
+      readonly field: string
+      readonly atLeast?: number | undefined
+      readonly atMost?: number | undefined
+      readonly orAbsent?: true | undefined
+    }
   /** A list that is absent has size 0. */
   | { readonly list: string; readonly sizeAtMost: number }
 

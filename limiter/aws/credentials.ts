@@ -5,9 +5,9 @@ export interface AwsCredentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   /** Of a role. */
-  readonly sessionToken?: string
+  readonly sessionToken?: string | undefined
   /** @default they do not expire */
-  readonly expiration?: Date
+  readonly expiration?: Date | undefined
 }
 
 /** A source of credentials: any provider of the SDK is one. */

@@ -1,4 +1,5 @@
 import type { Counter } from '../algorithms/counter'
+import type { CalendarUnit } from './calendar'
 
 /** How requests are counted in time; beside these, `algorithm` may say `concurrency`. @useDeclaredType */
 export type AlgorithmName = (typeof ALGORITHM_NAMES)[number]
@@ -32,69 +33,72 @@ export const ACTIONS = ['deny', 'delay', 'deprioritize', 'observe'] as const
 export type DelayIn = (typeof DELAY_IN)[number]
 export const DELAY_IN = ['authorizer', 'backend'] as const
 
+/** Any text, beside which an editor offers known words. */
+export type AnyText = string & Record<never, never>
+
 /** A policy as it is written in code, in `tiers.yaml` and in the config table. */
 export interface PolicyInput {
   /** Shown in the `RateLimit-Policy` header and named by a denial; 1 to 64 letters, digits, `.`, `_` or `-`. */
   readonly name: string
   /** @default 'sliding-window' */
-  readonly algorithm?: AlgorithmName
+  readonly algorithm?: AlgorithmName | undefined
   /** Units per window, an integer above 0. */
   readonly limit: number
   /**
    * A duration such as `30s`, `1m`, `12h`, `7d`; for fixed windows also `day`, `week`, `month`, `year` by the calendar.
    */
-  readonly window: string
+  readonly window: CalendarUnit | AnyText
   /** Whose calendar, as an IANA name. @default 'UTC' */
-  readonly timezone?: string
+  readonly timezone?: string | undefined
   /** Fixed windows: deny what is past the limit, or admit it and count it for billing. @default 'deny' */
-  readonly overage?: 'deny' | 'allow'
+  readonly overage?: 'deny' | 'allow' | undefined
   /** Units that may come at once: token bucket, leaky bucket, GCRA. @default the limit */
-  readonly burst?: number
+  readonly burst?: number | undefined
   /** Token bucket: evenly, or all at once at each multiple of the window. @default 'greedy' */
-  readonly refill?: 'greedy' | 'interval'
+  readonly refill?: 'greedy' | 'interval' | undefined
   /** Leaky bucket: let pass what fits, or space it out. @default 'meter' */
-  readonly mode?: 'meter' | 'queue'
+  readonly mode?: 'meter' | 'queue' | undefined
   /**
    * The name of the cost that the policy counts, such as `tokens`: a request says with `costs: { tokens: 500 }` how
    * many units it takes, and takes 1 where it does not say.
    * @default it counts requests, or the `cost` of each
    */
-  readonly cost?: string
+  readonly cost?: string | undefined
   /** What becomes of a request past the limit. @default 'deny' */
-  readonly action?: Action
+  readonly action?: Action | undefined
   /**
    * The longest wait for a turn, a duration. @default '1s' for `action: delay`; a leaky bucket as a queue is bounded by
    * its burst alone
    */
-  readonly maxDelay?: string
+  readonly maxDelay?: string | undefined
   /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
-  readonly delayIn?: DelayIn
+  readonly delayIn?: DelayIn | undefined
   /**
    * Lock-out duration: for how long a repeat offender is rejected, even when units become free.
    * @default no lock-out
    */
-  readonly blockFor?: string
+  readonly blockFor?: string | undefined
   /** How many denials within a window, from the first of them on, lock out: 1 to 1000. @default 1 */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Whether denials prolong a lock-out. @default false */
-  readonly extend?: boolean
+  readonly extend?: boolean | undefined
   /** The share of the limit by which it may be overrun, such as `10%`; at least one unit. @default none */
-  readonly overrun?: string
+  readonly overrun?: string | undefined
   /** Sliding buckets: sub-windows per window, 2 to 120. @default 60 */
-  readonly buckets?: number
+  readonly buckets?: number | undefined
   /** Sliding log: record what this policy denies, too. @default false */
-  readonly countDenied?: boolean
+  readonly countDenied?: boolean | undefined
   /**
    * How instances agree on the count: each request in one write (`strict`), many units leased in one write (`leased`),
    * or counted in memory and added up every `syncMs` (`eventual`).
    * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
    */
-  readonly consistency?: Consistency
+  readonly consistency?: Consistency | undefined
   /**
    * Consistency `eventual`: milliseconds from one sync to the next, 50 to 60,000, at most the window. @default a
    * tenth of the window, at most 1000
    */
-  readonly syncMs?: number
+  readonly syncMs?: number | undefined
 }
 
 /** Fields that a policy on running requests has not. */
@@ -112,8 +116,8 @@ export interface ConcurrencyInput extends Unread {
   /** After which time an unreleased slot is free: a duration from `1s` to `24h`. */
   readonly timeout: string
   /** What becomes of a request past the limit. @default 'deny' */
-  readonly action?: 'deny' | 'observe'
-  readonly consistency?: 'strict'
+  readonly action?: 'deny' | 'observe' | undefined
+  readonly consistency?: 'strict' | undefined
 }
 
 /** A policy as it is written: on requests in time, or on those that are running. */
@@ -156,24 +160,3 @@ export interface Policy extends Acting {
 
 /** Such as `250ms`, `30s`, `1m`, `12h`, `7d`: a whole number and its unit. */
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
-
-/**
- * A policy whose `window`, `maxDelay` and `blockFor`, where they stand in the code, are durations: `'1 minute'` does
- * not compile. A `string` that comes from elsewhere passes, and is checked when the limiter is made.
- */
-export type WrittenPolicy<
-  Window extends string,
-  MaxDelay extends string = string,
-  BlockFor extends string = string,
-> = PolicyInput & {
-  readonly window: Window &
-    (string extends Window ? string : Window extends string ? Duration | 'day' | 'week' | 'month' | 'year' : never)
-  readonly maxDelay?: MaxDelay & (string extends MaxDelay ? string : MaxDelay extends string ? Duration : never)
-  readonly blockFor?: BlockFor & (string extends BlockFor ? string : BlockFor extends string ? Duration : never)
-  readonly timeout?: undefined
-}
-
-/** The same for the `timeout` of a policy on running requests. */
-export type WrittenConcurrency<Timeout extends string> = ConcurrencyInput & {
-  readonly timeout: Timeout & (string extends Timeout ? string : Timeout extends string ? Duration : never)
-}

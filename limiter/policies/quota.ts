@@ -79,13 +79,16 @@ export const gridOf = ({ window, timezone = 'UTC' }: Pick<PolicyInput, 'window' 
   isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(parseDuration(window)!)
 
 /** Fields that only some algorithms read. */
-const READ_BY: Readonly<Record<string, readonly AnyPolicyInput['algorithm'][]>> = {
-  ...Object.fromEntries(
-    ['window', 'cost', 'maxDelay', 'delayIn', 'blockFor', 'after', 'extend', 'overrun', 'syncMs'].map((field) => [
-      field,
-      ALGORITHM_NAMES,
-    ]),
-  ),
+const READ_BY = {
+  window: ALGORITHM_NAMES,
+  cost: ALGORITHM_NAMES,
+  maxDelay: ALGORITHM_NAMES,
+  delayIn: ALGORITHM_NAMES,
+  blockFor: ALGORITHM_NAMES,
+  after: ALGORITHM_NAMES,
+  extend: ALGORITHM_NAMES,
+  overrun: ALGORITHM_NAMES,
+  syncMs: ALGORITHM_NAMES,
   timeout: [CONCURRENCY],
   timezone: ['fixed-window'],
   overage: ['fixed-window'],
@@ -94,7 +97,12 @@ const READ_BY: Readonly<Record<string, readonly AnyPolicyInput['algorithm'][]>> 
   mode: ['leaky-bucket'],
   buckets: ['sliding-buckets'],
   countDenied: ['sliding-log'],
-}
+} as const
+
+const hasBurst = (algorithm: AlgorithmName): boolean => (READ_BY.burst as readonly AlgorithmName[]).includes(algorithm)
+
+/** The same for the compiler. */
+export type ReadBy = { readonly [Field in keyof typeof READ_BY]: (typeof READ_BY)[Field][number] }
 
 /** Requests of one subject that hold something at one time: 37 KB of its item. */
 export const MAX_SLOTS = 1000
@@ -109,7 +117,7 @@ const MAX_LOG_ENTRIES = 10_000
 export function checkFit(input: Partial<AnyPolicyInput>, place: Place, issues: Mistake[]): void {
   const wrong = (sentence: string) => void report(issues, 'field_not_applicable', sentence, place)
   const { algorithm = 'sliding-window', window, timezone } = input
-  for (const [field, readers] of Object.entries(READ_BY)) {
+  for (const [field, readers] of Object.entries<readonly AnyPolicyInput['algorithm'][]>(READ_BY)) {
     if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
       const others = readers === ALGORITHM_NAMES ? '' : `, only to ${readers.join(', ')}`
       wrong(`${field} does not apply to algorithm "${algorithm}"${others}`)
@@ -145,7 +153,7 @@ export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[
   if (issues.length > before || !share) return issues.length > before ? undefined : { ...built, windowMs }
 
   const more = Math.max(1, Math.floor((limit * Number.parseInt(share, 10)) / 100))
-  const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
+  const raised = hasBurst(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
   if (limit + more > MAX_UNITS) return wrong(`limit must be at most ${MAX_UNITS} with its overrun, got ${limit + more}`)
   const over = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
   if (issues.length > before) return undefined
@@ -179,7 +187,7 @@ function counting<Quota extends object>(
 export function mostNumbers(input: AnyPolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
   if (input.algorithm === CONCURRENCY) return { limit: MAX_SLOTS }
   const { algorithm = 'sliding-window', limit, refill } = input
-  if (!READ_BY.burst!.includes(algorithm)) return { limit: MAX_UNITS }
+  if (!hasBurst(algorithm)) return { limit: MAX_UNITS }
   return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }
 }
 

@@ -1,7 +1,7 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decision } from '../decision'
 import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
-import type { AcquireOptions, ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
+import type { ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
 import { parseDuration } from '../policies/duration'
 import { MAX_HOLD_MS, MIN_HOLD_MS } from '../policies/quota'
 import type { Charge } from '../request'
@@ -33,10 +33,9 @@ export class LibraryReservations {
     return decision.degraded || reservation === undefined ? decision : { ...decision, chargedAt: null, reservation }
   }
 
-  async acquire(charge: Charge, options: AcquireOptions): Promise<Slot> {
+  async acquire(charge: Charge, options: ReserveOptions): Promise<Slot> {
     const { reserve: duration } = options
-    const { forMs, isSettled } =
-      duration === undefined ? NOTHING : reservedBy([charge], { ...options, reserve: duration })
+    const { forMs, isSettled } = duration === undefined ? NOTHING : reservedBy([charge], options)
     const reservation = new Reservation([charge], forMs, isSettled)
     const decision = await this.limiter.decide(reservation.charges)
     const token = reservation.tokenFor(decision, (key) => this.limiter.lastSeen(key))

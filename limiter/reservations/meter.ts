@@ -11,11 +11,11 @@ export interface MeterOptions {
    * Units past the reservation that one call takes from the limit at least; a tenth of the reservation where that is
    * more. @default 1
    */
-  readonly step?: number
+  readonly step?: number | undefined
 }
 
 /** Debits units of a reservation while they are used, such as the tokens of an answer that is streamed. */
-export interface Meter {
+export interface Meter<CostName extends string = string> {
   /**
    * Debits units that were used since the last time. The reserved ones cost no call. Those beyond are taken from the
    * limit, as `take` takes them: at most one call for each `step` units, or each tenth of the reservation where that is
@@ -26,7 +26,7 @@ export interface Meter {
    * and `step` units or a tenth of the reservation; where others use the limit at the same time, up to a quarter of
    * what it had left a second ago.
    */
-  debit(units: UsedUnits): Promise<{ readonly stop: boolean }>
+  debit(units: UsedUnits<CostName>): Promise<{ readonly stop: boolean }>
   /**
    * Settles the reservation to what was debited.
    *

@@ -9,20 +9,20 @@ import { sdkCalls } from './sdk-calls'
 /** How DynamoDB is called: directly, or by a client of the SDK. */
 export interface ConnectionOptions {
   /** @default `AWS_REGION` */
-  readonly region?: string
+  readonly region?: string | undefined
   /** A URL. @default `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`, or the Region's own */
-  readonly endpoint?: string
+  readonly endpoint?: string | undefined
   /**
    * Credentials, or a provider of the SDK's shape, such as `fromNodeProviderChain()`.
    * @default the environment's, else the SDK's own chain where `@aws-sdk/credential-providers` is installed
    */
-  readonly credentials?: AwsCredentials | CredentialProvider
+  readonly credentials?: AwsCredentials | CredentialProvider | undefined
   /**
    * A client of the SDK, by which all calls are made then: for its middleware, tracing and mocks. Give it
    * `maxAttempts: 1`: the limiter retries by itself, within its deadline and without counting twice.
    * @default none, since none is needed
    */
-  readonly client?: Pick<DynamoDBClient, 'send'>
+  readonly client?: Pick<DynamoDBClient, 'send'> | undefined
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 /** How much a `MemoryStore` keeps. */
 export interface MemoryStoreOptions {
   /** Subjects kept at most; beyond it the one written longest ago is forgotten. @default 250,000 */
-  readonly maxSubjects?: number
+  readonly maxSubjects?: number | undefined
 }
 
 /**

@@ -47,9 +47,9 @@ export interface ItemWrite {
    * whoever came between: what a write has replaced never stands there again. For writes in the caller's favour; others
    * would lose to everybody who writes under the same mark.
    */
-  readonly whileMarks?: SeenMarks
+  readonly whileMarks?: SeenMarks | undefined
   /** Moves the time to live to here, in epoch seconds; fails, like any guard, where it lies further ahead already. */
-  readonly expiresAtSeconds?: number
+  readonly expiresAtSeconds?: number | undefined
   /** The writer's clock, for stores that have none. */
   readonly at: EpochMs
 }
@@ -69,7 +69,7 @@ export interface WriteId {
    * The last id that the same writer may give: its ids count up to here. The write is refused where the mark stands at
    * one from `value` to this, since it was applied already, or a newer one of its writer was. @default `value`
    */
-  readonly rangeEnd?: number
+  readonly rangeEnd?: number | undefined
 }
 
 /**

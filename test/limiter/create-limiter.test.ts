@@ -1,4 +1,4 @@
-import { createLimiter, type LimiterOptions, MemoryStore } from '../../limiter'
+import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
 import { ConfigError } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/options'
 import { subjectKey } from '../../limiter/subject-key'
@@ -202,7 +202,7 @@ describe('a limiter', () => {
 })
 
 describe('what is wrong is told by a code', () => {
-  const limiter = createLimiter({ store: new MemoryStore(), policies: [minute] })
+  const limiter: Limiter = createLimiter({ store: new MemoryStore(), policies: [minute] })
   const broken = (at: number) => createLimiter({ store: new MemoryStore(), policies: [minute], clock: () => at })
   const slots = { name: 'slots', algorithm: 'concurrency', limit: 2, timeout: '1m' } as const
   const codeOf = async (call: () => unknown) => {
@@ -215,7 +215,7 @@ describe('what is wrong is told by a code', () => {
   }
 
   it.each<[string, () => unknown]>([
-    ['missing_field', () => createLimiter({ store: new MemoryStore(), policies: [] })],
+    ['missing_field', () => createLimiter({ store: new MemoryStore(), policies: [] as PolicyInput[] })],
     ['missing_field', () => limiter.takeAll([])],
     ['field_not_applicable', () => limiter.acquire('a')],
     ['unknown_field', () => limiter.peek('a', { reserve: '1m' } as never)],

@@ -12,6 +12,7 @@ const OPTIONS: ts.CompilerOptions = {
   types: ['node'],
   strict: true,
   noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
   esModuleInterop: true,
   resolveJsonModule: true,
   skipLibCheck: true,
