@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, idOf } from '../compiled-policy'
+import type { CompiledPolicy } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
 import type { Pool } from './pools'
@@ -22,10 +22,12 @@ export interface Lease {
 /** What an instance holds and knows of one subject under some policies. */
 export interface LeaseState extends Pauses {
   readonly key: string
+  /** The policies and their limits. */
+  readonly terms: string
   readonly size: LeaseSize
   /** How many pools the units are in, as was seen last; 1 where they are leased from the subject's own item. */
   pools: number
-  /** From 0 to 1, which of them this instance draws from. */
+  /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
   /** Its pool had no units for so large a request. */
   empty?: { readonly units: number; readonly until: EpochMs; readonly pool: Pool }
@@ -58,18 +60,4 @@ export interface Pauses {
   pausedUntil?: EpochMs
   /** Why nothing can be taken until then: the item gets more writes than the store takes. */
   throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
-}
-
-const terms = new WeakMap<readonly CompiledPolicy[], string>()
-
-/**
- * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
- * observes waits for nothing that others wait for.
- */
-export function termsOf(policies: readonly CompiledPolicy[]): string {
-  const found =
-    terms.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  terms.set(policies, found)
-  return found
 }

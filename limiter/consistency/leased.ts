@@ -1,15 +1,16 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
-import type { CompiledPolicy } from '../compiled-policy'
+import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Decider } from '../decider'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import { estimateCapacity } from './capacity'
 import { Grants } from './grants'
-import { isSpendable, type Lease, type LeaseState, termsOf, withMore } from './lease'
+import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
 import { pauseLeftMs } from './lease-pauses'
 import { LeaseSize } from './lease-size'
+import { MAX_POOLS } from './pools'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -121,7 +122,7 @@ export class Leased implements Strategy {
     record.leases ??= new Map()
     const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = record.leases.get(terms) ?? newState(key, shortestMs())
+    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs())
     record.leases.set(terms, state)
     return state
   }
@@ -132,7 +133,7 @@ export class Leased implements Strategy {
     const now = this.items.now()
     const kept = isSpendable(state.lease, now) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const grant = await this.grants.take(state, policies, least, this.items.deadline()).catch((error) => {
+    const grant = await this.grants.take({ state, policies, least, deadline: this.items.deadline() }).catch((error) => {
       size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
       throw error
     })
@@ -198,10 +199,25 @@ export class Leased implements Strategy {
   }
 }
 
-const newState = (key: string, shortestMs: number): LeaseState => ({
+const newState = (key: string, terms: string, shortestMs: number): LeaseState => ({
   key,
+  terms,
   size: new LeaseSize(shortestMs),
   pools: 1,
-  place: Math.random(),
+  place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,
 })
+
+const terms = new WeakMap<readonly CompiledPolicy[], string>()
+
+/**
+ * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
+ * observes waits for nothing that others wait for.
+ */
+function termsOf(policies: readonly CompiledPolicy[]): string {
+  const found =
+    terms.get(policies) ??
+    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
+  terms.set(policies, found)
+  return found
+}

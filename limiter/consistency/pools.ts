@@ -1,23 +1,9 @@
 import type { Verdict, Verdicts } from '../algorithms/algorithm'
-import {
-  absentOrAtMost,
-  add,
-  atLeast,
-  type Clause,
-  exactly,
-  type Fields,
-  listOf,
-  numberOf,
-  replace,
-  set,
-  when,
-} from '../algorithms/conditional-write'
+import { type Fields, listOf, numberOf } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
-import { type KnownItems, type Plan, READ, writing } from '../plan'
-import type { Subject } from '../request'
-import { prefixOf } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
+import type { Capacity } from './lease-size'
 
 /** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
 export const POOL_PREFIX = 'p0__'
@@ -30,7 +16,16 @@ const FEW_PER_SECOND = 80
 /** Writes are counted for so long, at least, and a new number of pools stands for twice that, in milliseconds. */
 const COUNTED_MS = 1000
 const FIRST_POOLS = 4
-const MAX_POOLS = 64
+export const MAX_POOLS = 64
+/** A deposit is this share of what is left of the limit, divided by the number of pools. */
+const DEPOSITED = 3 / 4
+/** It is no more than what is drawn in this time, in milliseconds; of a pool that is new, so many times a draw. */
+const DEPOSITED_MS = 10_000
+const FIRST_DEPOSIT = 64
+/** Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. */
+const SOON_MS = 50
+/** Deposits a millisecond that pools together may charge where units come back one by one. */
+export const DEPOSITS_PER_MS = 0.4
 /** A limit has no more pools than leave this many units to each. */
 const LEAST_UNITS = 20
 
@@ -83,9 +78,8 @@ export function poolOf(item: Item | undefined): Pool {
 
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
-/** The place of a pool: policies with other limits have others. @param terms identifies policies and their limits. */
-export const poolKey = (key: string, terms: string, index: number): string =>
-  `${key}.${prefixOf('pool', terms)}${index}`
+/** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
+export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
 /** The most pools that policies can have. Where one admits more than its limit, units are leased from the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
@@ -94,10 +88,25 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
   return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(capacity / LEAST_UNITS))))
 }
 
-/** How many pools a subject's item says that there are; 1 where units are leased from the item itself. */
-export const poolsOf = (item: Item | undefined): number => Math.max(1, countIn(fieldsIn(item)))
+/**
+ * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
+ * getting it more often; bounded by what is drawn in a while, since a pool that is given up keeps it.
+ *
+ * @param own what the instance itself would take: what is known of the demand of a pool that is new.
+ */
+export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
+  const { left, endsInMs, refill } = available
+  const perMs = pool.drawn / Math.max(COUNTED_MS, now - pool.since)
+  const most = Math.max(perMs * DEPOSITED_MS, FIRST_DEPOSIT * own)
+  const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
+  const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
+  return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
+}
 
-const fieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
+/** How many pools a subject's item says that there are; 1 where units are leased from the item itself. */
+export const poolsOf = (item: Item | undefined): number => Math.max(1, countIn(poolFieldsIn(item)))
+
+export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
 const countIn = (fields: Fields | undefined): number => numberOf(fields, 's')
 
 /**
@@ -106,10 +115,15 @@ const countIn = (fields: Fields | undefined): number => numberOf(fields, 's')
  * @param own the subject's item as it is now.
  * @param pool `undefined` where the own item had more writes than it takes.
  */
-function wantedPools(own: Item, pool: Pool | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number {
+export function wantedPools(
+  own: Item,
+  pool: Pool | undefined,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): number {
   const most = mostPools(policies, now)
   const count = poolsOf(own)
-  const decidedAt = numberOf(fieldsIn(own), 'o')
+  const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
   if (!pool) return Math.min(most, count * FIRST_POOLS)
   const countedMs = now - pool.since
@@ -120,117 +134,11 @@ function wantedPools(own: Item, pool: Pool | undefined, policies: readonly Compi
   return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count
 }
 
-/**
- * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
- *
- * @returns how many there are.
- */
-export function* decidePools(items: KnownItems, { key, policies }: Subject, pool: Pool | undefined): Plan<number> {
-  const { item } = yield READ
-  const now = items.now()
-  const count = poolsOf(item)
-  const wanted = wantedPools(item, pool, policies, now)
-  if (wanted === count) return count
-  const seen = fieldsIn(item)
-  const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
-  const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', Math.floor(now))) }
-  yield writing(items.fit([part], policies, item, now))
-  return poolsOf(items.view(key)?.item)
-}
-
 /** Writes are counted for the last window, and in long ones for a minute: every window begins with many. */
-const countingMs = (policies: readonly CompiledPolicy[]): number =>
+export const countingMs = (policies: readonly CompiledPolicy[]): number =>
   Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))
 
-const guardOf = (seen: Fields | undefined, field: string): Clause =>
-  seen?.[field] === undefined ? absentOrAtMost(field, 0) : exactly(field, numberOf(seen, field))
-
-/**
- * Takes units from a pool, in one write if it has as many as was seen last.
- *
- * @param unitsOf how many of the pool's to take; 0 for none.
- * @returns the units, and the pool as it was found after that.
- */
-export function* draw(
-  items: KnownItems,
-  { key, policies }: Subject,
-  unitsOf: (pool: Pool) => number,
-): Plan<{ readonly units: number; readonly pool: Pool }> {
-  let isFresh = false
-  for (;;) {
-    const item = items.view(key)?.item
-    const pool = poolOf(item)
-    const now = items.now()
-    const units = now < pool.endsAt ? unitsOf(pool) : 0
-    if (units > 0) {
-      const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
-      const write = when(guard, add('l', -units), add('u', units), add('n', 1))
-      const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
-      if (kind !== 'refused') return { units, pool: poolOf(items.view(key)?.item) }
-    } else {
-      if (isFresh) return { units, pool }
-      yield READ
-    }
-    isFresh = true
-  }
-}
-
-/**
- * Claims a pool for a deposit.
- *
- * @returns the pool as it is then; `undefined` where another instance has claimed it, or has made a deposit.
- */
-export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool): Plan<Pool | undefined> {
-  const now = items.now()
-  const generation = 2 * items.nextId().value + 1 // as no other claim has
-  const part = { prefix: POOL_PREFIX, write: when([sameGeneration(seen)], set('g', generation), add('n', 1)) }
-  const { kind } = yield writing(items.fit([part], policies, items.view(key)?.item, now))
-  const pool = poolOf(items.view(key)?.item)
-  return kind !== 'refused' && pool.generation === generation ? pool : undefined
-}
-
-const sameGeneration = ({ generation }: Pool): Clause =>
-  generation === 0 ? absentOrAtMost('g', 0) : exactly('g', generation)
-
-/** What a claimed pool gets. */
-export interface Deposit {
-  readonly units: number
-  readonly chargedAt: EpochMs
-  readonly endsAt: EpochMs
-  /** How many pools there are. */
-  readonly count: number
-  /** How the policies stood after the charge, or why they denied it. */
-  readonly verdicts: Verdicts
-  /** Until when nobody is to ask the own item for `refused` units or more. */
-  readonly emptyUntil: EpochMs
-  readonly refused: number
-}
-
-/** Makes a deposit, unless the pool was claimed by another instance meanwhile: then these units are lost. */
-export function* deposit(items: KnownItems, { key, policies }: Subject, claimed: Pool, made: Deposit): Plan<void> {
-  const now = Math.floor(items.now())
-  const { units, endsAt, chargedAt, verdicts } = made
-  const isSame = endsAt === claimed.endsAt
-  const countedMs = Math.abs(now - claimed.since)
-  const isAging = countedMs >= 2 * countingMs(policies)
-  const write = when(
-    [exactly('g', claimed.generation)],
-    set('g', claimed.generation + 1),
-    // what other units could be spent until is not what these can
-    ...(isSame ? [add('l', units)] : units > 0 ? [set('l', units), set('e', endsAt), set('c', chargedAt)] : []),
-    ...(units > 0 ? [set('q', units + (isSame ? Math.max(0, claimed.left) : 0))] : []),
-    add('n', 1 - (isAging ? Math.floor(claimed.writes / 2) : 0)),
-    ...(isAging ? [add('u', -Math.floor(claimed.drawn / 2)), set('o', now - countingMs(policies))] : []),
-    ...(claimed.since === 0 ? [set('o', now)] : []),
-    set('s', made.count),
-    set('z', made.emptyUntil),
-    set('m', made.refused),
-    replace('v', numbersOf(verdicts, now)),
-  )
-  yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))
-}
-
-const numbersOf = (verdicts: Verdicts, now: EpochMs): number[] =>
+export const numbersOf = (verdicts: Verdicts, now: EpochMs): number[] =>
   verdicts.flatMap(({ allowed, remaining, resetAfterMs, retryAfterMs }) => [
     remaining,
     Math.ceil(now + resetAfterMs),

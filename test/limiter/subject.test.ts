@@ -67,6 +67,7 @@ describe('a flood of new subjects', () => {
     const times = { takenAt: MIDNIGHT, chargedAt: MIDNIGHT, usedAt: MIDNIGHT, expiresAt }
     return {
       key: 'a',
+      terms: '',
       size: new LeaseSize(60_000),
       pools: 1,
       place: 0,

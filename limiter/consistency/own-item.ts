@@ -1,0 +1,119 @@
+import type { Verdicts } from '../algorithms/algorithm'
+import type { EpochMs } from '../clock'
+import type { CompiledPolicy } from '../compiled-policy'
+import type { Deadline } from '../deadline'
+import type { Decider } from '../decider'
+import { StoreUnavailableError } from '../errors'
+import { allAllow } from '../steps'
+import { estimateCapacity, remainingOf } from './capacity'
+import type { LeaseState } from './lease'
+import { pauseThrottled, throwIfThrottled } from './lease-pauses'
+import { type Capacity, type Size, unitsAtTry } from './lease-size'
+import { decidePools } from './pool-plans'
+import { type Pool, poolsOf } from './pools'
+import type { WriteCoalescer } from './write-coalescer'
+
+/** What is asked of a subject for a lease. */
+export interface Ask {
+  readonly state: LeaseState
+  readonly policies: readonly CompiledPolicy[]
+  /** Units that the request itself takes. */
+  readonly least: number
+  readonly deadline: Deadline
+}
+
+/** Units that are charged, or why there are none. */
+export interface Grant {
+  /** 0 where it is a denial. */
+  readonly units: number
+  readonly verdicts: Verdicts
+  readonly takenAt: EpochMs
+  /** When they were charged to the subject's own item: earlier where they come from a pool. */
+  readonly chargedAt: EpochMs
+  readonly expiresAt: EpochMs
+  /** More was wished for than this instance's fair share of what there is. */
+  readonly isScarce?: boolean
+}
+
+/** Charges leases, and deposits in pools, to a subject's own item. */
+export class OwnItem {
+  constructor(
+    private readonly items: Decider,
+    private readonly writes: WriteCoalescer,
+  ) {}
+
+  /**
+   * Charges as many units as are wished for, then fewer, then those of the request alone.
+   *
+   * @param sizeOf how many units to wish for, by what is known of the policies.
+   */
+  async charge(
+    { state, policies, least, deadline }: Ask,
+    sizeOf: (of: Capacity, now: EpochMs) => Size,
+  ): Promise<Grant> {
+    const { key, size } = state
+    for (let tries = 1; ; tries++) {
+      const now = this.items.now()
+      const available = estimateCapacity(this.items.view(key), policies, now, size.pauseMs(now))
+      const { units: wish, isScarce } = sizeOf(available, now)
+      const units = unitsAtTry(tries, least, wish, available.left)
+      const verdicts = await this.charged(state, policies, units, now, deadline)
+      const isAllowed = allAllow(verdicts)
+      if (!isAllowed && units > least) continue
+      const view = this.items.view(key)
+      state.pools = poolsOf(view?.item)
+      const expiresAt = now + estimateCapacity(view, policies, now, 0).endsInMs
+      return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt, isScarce }
+    }
+  }
+
+  /**
+   * Reads the item, and changes how many pools there are where that is due.
+   *
+   * @param pool one of them as it is. @default an item of the subject gets more writes than it takes
+   */
+  async decidePools({ state, policies, deadline }: Ask, pool?: Pool): Promise<number> {
+    const { key } = state
+    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, pool), deadline)
+    return state.pools
+  }
+
+  /** Makes a call, unless an item of the subject was throttled a moment ago. */
+  async unlessThrottled<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
+    throwIfThrottled(state, this.items.now())
+    try {
+      return await call()
+    } catch (error) {
+      if (isHot(error)) {
+        const now = this.items.now()
+        state.size.onThrottled(now)
+        pauseThrottled(state, error, now)
+      }
+      throw error
+    }
+  }
+
+  private charged(
+    state: LeaseState,
+    policies: readonly CompiledPolicy[],
+    units: number,
+    now: EpochMs,
+    deadline: Deadline,
+  ): Promise<Verdicts> {
+    const { key, size } = state
+    return this.unlessThrottled(state, async () => {
+      const before = this.items.view(key)
+      const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
+      if (before) {
+        const [expected, found] = [before, this.items.view(key)].map((view) => remainingOf(view, policies, now))
+        const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
+        size.othersTook(Math.max(0, taken), now - before.seenAt)
+      }
+      return verdicts
+    })
+  }
+}
+
+/** Whether an item gets more writes than the store takes. */
+export const isHot = (error: unknown): error is StoreUnavailableError =>
+  error instanceof StoreUnavailableError && error.reason === 'hot-key'

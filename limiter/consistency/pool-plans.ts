@@ -1,0 +1,123 @@
+import type { Verdicts } from '../algorithms/algorithm'
+import {
+  absentOrAtMost,
+  add,
+  atLeast,
+  type Clause,
+  exactly,
+  type Fields,
+  numberOf,
+  replace,
+  set,
+  when,
+} from '../algorithms/conditional-write'
+import type { EpochMs } from '../clock'
+import { type KnownItems, type Plan, READ, writing } from '../plan'
+import type { Subject } from '../request'
+import { countingMs, numbersOf, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, poolsOf, wantedPools } from './pools'
+
+/**
+ * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
+ *
+ * @returns how many there are.
+ */
+export function* decidePools(items: KnownItems, { key, policies }: Subject, pool: Pool | undefined): Plan<number> {
+  const { item } = yield READ
+  const now = items.now()
+  const count = poolsOf(item)
+  const wanted = wantedPools(item, pool, policies, now)
+  if (wanted === count) return count
+  const seen = poolFieldsIn(item)
+  const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
+  const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now)) }
+  yield writing(items.fit([part], policies, item, now))
+  return poolsOf(items.view(key)?.item)
+}
+
+const guardOf = (seen: Fields | undefined, field: string): Clause =>
+  seen?.[field] === undefined ? absentOrAtMost(field, 0) : exactly(field, numberOf(seen, field))
+
+/**
+ * Takes units from a pool, in one write if it has as many as was seen last.
+ *
+ * @param unitsOf how many of the pool's to take; 0 for none.
+ * @returns the units, and the pool as it was found after that.
+ */
+export function* draw(
+  items: KnownItems,
+  { key, policies }: Subject,
+  unitsOf: (pool: Pool) => number,
+): Plan<{ readonly units: number; readonly pool: Pool }> {
+  let isFresh = false
+  for (;;) {
+    const item = items.view(key)?.item
+    const pool = poolOf(item)
+    const now = items.now()
+    const units = now < pool.endsAt ? unitsOf(pool) : 0
+    if (units > 0) {
+      const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
+      const write = when(guard, add('l', -units), add('u', units), add('n', 1))
+      const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
+      if (kind !== 'refused') return { units, pool: poolOf(items.view(key)?.item) }
+    } else {
+      if (isFresh) return { units, pool }
+      yield READ
+    }
+    isFresh = true
+  }
+}
+
+/**
+ * Claims a pool for a deposit.
+ *
+ * @returns the pool as it is then; `undefined` where another instance has claimed it, or has made a deposit.
+ */
+export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool): Plan<Pool | undefined> {
+  const now = items.now()
+  const generation = 2 * items.nextId().value + 1 // as no other claim has
+  const part = { prefix: POOL_PREFIX, write: when([sameGeneration(seen)], set('g', generation), add('n', 1)) }
+  const { kind } = yield writing(items.fit([part], policies, items.view(key)?.item, now))
+  const pool = poolOf(items.view(key)?.item)
+  return kind !== 'refused' && pool.generation === generation ? pool : undefined
+}
+
+const sameGeneration = ({ generation }: Pool): Clause =>
+  generation === 0 ? absentOrAtMost('g', 0) : exactly('g', generation)
+
+/** What a claimed pool gets. */
+export interface Deposit {
+  readonly units: number
+  readonly chargedAt: EpochMs
+  readonly endsAt: EpochMs
+  /** How many pools there are. */
+  readonly count: number
+  /** How the policies stood after the charge, or why they denied it. */
+  readonly verdicts: Verdicts
+  /** Until when nobody is to ask the own item for `refused` units or more. */
+  readonly emptyUntil: EpochMs
+  readonly refused: number
+}
+
+/** Makes a deposit, unless the pool was claimed by another instance meanwhile: then these units are lost. */
+export function* deposit(items: KnownItems, { key, policies }: Subject, claimed: Pool, made: Deposit): Plan<void> {
+  const now = items.now()
+  const { units, endsAt, chargedAt, verdicts } = made
+  const isSame = endsAt === claimed.endsAt
+  const countedMs = Math.abs(now - claimed.since)
+  const isAging = countedMs >= 2 * countingMs(policies)
+  const write = when(
+    [exactly('g', claimed.generation)],
+    set('g', claimed.generation + 1),
+    // what other units could be spent until is not what these can
+    ...(isSame ? [add('l', units)] : units > 0 ? [set('l', units), set('e', endsAt), set('c', chargedAt)] : []),
+    ...(units > 0 ? [set('q', units + (isSame ? Math.max(0, claimed.left) : 0))] : []),
+    add('n', 1 - (isAging ? Math.floor(claimed.writes / 2) : 0)),
+    ...(isAging ? [add('u', -Math.floor(claimed.drawn / 2)), set('o', now - countingMs(policies))] : []),
+    ...(claimed.since === 0 ? [set('o', now)] : []),
+    set('s', made.count),
+    set('z', made.emptyUntil),
+    set('m', made.refused),
+    replace('v', numbersOf(verdicts, now)),
+  )
+  yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))
+}
