@@ -61,7 +61,7 @@ export class OwnItem {
       const isAllowed = allAllow(verdicts)
       if (!isAllowed && units > least) continue
       const view = this.items.view(key)
-      state.pools = poolsOf(view?.item)
+      state.pools = poolsOf(view?.item, policies, now)
       const expiresAt = now + estimateCapacity(view, policies, now, 0).endsInMs
       return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt, isScarce }
     }

@@ -14,24 +14,33 @@ import {
 import type { EpochMs } from '../clock'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
-import { countingMs, numbersOf, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, poolsOf, wantedPools } from './pools'
+import {
+  countIn,
+  countingMs,
+  numbersOf,
+  POOL_PREFIX,
+  type Pool,
+  poolFieldsIn,
+  poolOf,
+  poolsOf,
+  wantedPools,
+} from './pools'
 
 /**
  * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
  *
- * @returns how many there are.
+ * @returns how many of them these policies draw from.
  */
 export function* decidePools(items: KnownItems, { key, policies }: Subject, pool: Pool | undefined): Plan<number> {
   const { item } = yield READ
   const now = items.now()
-  const count = poolsOf(item)
   const wanted = wantedPools(item, pool, policies, now)
-  if (wanted === count) return count
+  if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
   const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
   const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now)) }
   yield writing(items.fit([part], policies, item, now))
-  return poolsOf(items.view(key)?.item)
+  return poolsOf(items.view(key)?.item, policies, now)
 }
 
 const guardOf = (seen: Fields | undefined, field: string): Clause =>

@@ -103,11 +103,16 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
 }
 
-/** How many pools a subject's item says that there are; 1 where units are leased from the item itself. */
-export const poolsOf = (item: Item | undefined): number => Math.max(1, countIn(poolFieldsIn(item)))
+/** How many pools a subject's item says that there are. */
+export const countIn = (item: Item | undefined): number => Math.max(1, numberOf(poolFieldsIn(item), 's'))
+
+/** How many of them policies draw from; 1 where units are leased from the item itself. */
+export function poolsOf(item: Item | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number {
+  const count = countIn(item)
+  return count === 1 ? 1 : Math.min(count, mostPools(policies, now))
+}
 
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
-const countIn = (fields: Fields | undefined): number => numberOf(fields, 's')
 
 /**
  * How many pools there should be, by the writes that one of them had.
@@ -122,7 +127,7 @@ export function wantedPools(
   now: EpochMs,
 ): number {
   const most = mostPools(policies, now)
-  const count = poolsOf(own)
+  const count = countIn(own)
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
   if (!pool) return Math.min(most, count * FIRST_POOLS)

@@ -1,0 +1,206 @@
+import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { countIn, depositOf, isClaimed, mostPools, type Pool, poolOf, poolsOf } from '../../limiter/consistency/pools'
+import { Decider } from '../../limiter/decider'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { MemoryStore } from '../../limiter/stores/memory-store'
+import { NO_ITEM, type StateStore } from '../../limiter/stores/store'
+import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const LIMIT = 100_000
+const T = MIDNIGHT + 1000
+const END = MIDNIGHT + 60_000
+const policies = compiled({
+  name: 'all',
+  algorithm: 'fixed-window',
+  limit: LIMIT,
+  window: '1m',
+  consistency: 'leased',
+})
+const subject = { key: 'k.pool0', policies }
+
+/** Instances with one store. */
+function world(store: StateStore = new MemoryStore()) {
+  const state = { now: T }
+  const instance = () =>
+    new Decider({
+      store,
+      clock: () => state.now,
+      deadlineMs: 1000,
+      firstDeadlineMs: 1000,
+      denialTtlMs: 5000,
+      maxSubjects: 10,
+      onEvent: () => {},
+    })
+  const seen = async () => poolOf(await store.read(subject.key))
+  return Object.assign(state, { store, instance, seen })
+}
+
+const made = (units: number, more: object = {}) => ({
+  units,
+  chargedAt: T,
+  endsAt: END,
+  count: 4,
+  verdicts: [{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }],
+  emptyUntil: 0,
+  refused: 1,
+  ...more,
+})
+const claimed = async (one: Decider, pool: Pool) => one.run(subject.key, claim(one, subject, pool))
+const deposited = (one: Decider, pool: Pool, units: number, more: object = {}) =>
+  one.run(subject.key, deposit(one, subject, pool, made(units, more)))
+const drawn = (one: Decider, units: number) =>
+  one.run(
+    subject.key,
+    draw(one, subject, ({ left }) => (left < units ? 0 : units)),
+  )
+
+/** A pool with so many units. */
+async function pooled(units: number, store?: StateStore) {
+  const one = world(store)
+  const [first, second] = [one.instance(), one.instance()]
+  const pool = (await claimed(first, poolOf(undefined)))!
+  await deposited(first, pool, units)
+  return Object.assign(one, { first, second })
+}
+
+describe('a pool', () => {
+  it('gives each unit once, to whoever draws it', async () => {
+    const { first, second, seen } = await pooled(100)
+    const found = await Promise.all([drawn(first, 60), drawn(second, 30), drawn(second, 30)])
+    expect(found.map(({ units }) => units).sort()).toEqual([0, 30, 60])
+    expect(await seen()).toMatchObject({ left: 10, drawn: 90, writes: 4 })
+  })
+
+  it('gives none once they have ended, by the clock of whoever draws', async () => {
+    const one = await pooled(100)
+    one.now = END - 1
+    expect((await drawn(one.first, 1)).units).toBe(1)
+    one.now = END
+    expect((await drawn(one.first, 1)).units).toBe(0)
+  })
+
+  it('is claimed by one instance, and by another if that one makes no deposit', async () => {
+    const { first, second, seen } = await pooled(0)
+    const pool = await seen()
+    const both = [await claimed(first, pool), await claimed(second, pool)]
+    expect(both.map((one) => one !== undefined && isClaimed(one))).toEqual([true, false])
+    const later = (await claimed(second, both[0]!))!
+    await deposited(first, both[0]!, 40)
+    expect((await seen()).left).toBe(0)
+    await deposited(second, later, 50)
+    await deposited(second, later, 50)
+    expect(await seen()).toMatchObject({ left: 50, level: 50, count: 4, standing: [500, T + 59_000, 0] })
+  })
+
+  it('keeps its units beside those of the same window, and forfeits them for those of another', async () => {
+    const one = await pooled(100)
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 40)
+    expect(await one.seen()).toMatchObject({ left: 140, level: 140, endsAt: END, chargedAt: T })
+    const next = { endsAt: END + 60_000, chargedAt: END }
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, next)
+    expect(await one.seen()).toMatchObject({ left: 70, level: 70, ...next })
+  })
+
+  it('keeps its units where the own item had none', async () => {
+    const one = await pooled(7)
+    const pool = (await claimed(one.first, await one.seen()))!
+    await deposited(one.first, pool, 0, { endsAt: END + 1, emptyUntil: T + 50, refused: 8 })
+    expect(await one.seen()).toMatchObject({ left: 7, endsAt: END, emptyUntil: T + 50, refused: 8 })
+  })
+
+  describe.each(STORE_FAULTS)('whose calls have the fault "%s"', (fault: StoreFault) => {
+    test.each([0, 1, 2])('at the call %i has no unit more than were put in', async (place) => {
+      const store = new FaultyStore(new MemoryStore())
+      const { first, second, seen } = await pooled(100, store)
+      const ofCall = Array.from({ length: place + 1 }, (_, i) => (i === place ? fault : undefined))
+      store.plan(ofCall)
+      const ended = (work: Promise<unknown>) =>
+        work.catch((error) => expect(error).toBeInstanceOf(StoreUnavailableError))
+      const got = { units: 0 }
+      await ended(drawn(first, 30).then(({ units }) => (got.units += units)))
+      const pool = await claimed(first, poolOf(first.view(subject.key)!.item)).catch(() => undefined)
+      if (pool) await ended(deposited(first, pool, 50))
+      await store.deliverDelayed()
+      const taken = (await claimed(second, await seen()))!
+      if (pool) await ended(deposited(first, pool, 50))
+      await deposited(second, taken, 20)
+      await store.deliverDelayed()
+      expect((await seen()).left + got.units).toBeLessThanOrEqual(100 + (pool ? 50 : 0) + 20)
+      expect((await seen()).left).toBeGreaterThanOrEqual(20)
+    })
+  })
+})
+
+describe('the number of pools', () => {
+  const decided = (one: Decider, pool?: Pool) => one.run('k', decidePools(one, { key: 'k', policies }, pool))
+  const busy = (perSecond: number, forMs = 60_000): Pool => ({
+    ...poolOf(undefined),
+    since: T - forMs,
+    writes: (perSecond * forMs) / 1000,
+  })
+
+  it('is one, four once the item gets more writes than it takes, and is changed once by all who find that', async () => {
+    const one = world()
+    const [first, second] = [one.instance(), one.instance()]
+    expect(await decided(first, busy(900))).toBe(4)
+    expect(await Promise.all([decided(first), decided(second)])).toEqual([4, 4])
+    one.now += 2000
+    expect(await Promise.all([decided(first), decided(second)])).toEqual([16, 16])
+    expect(countIn(await one.store.read('k'))).toBe(16)
+  })
+
+  test.each([
+    [900, 60_000, 16],
+    [600, 60_000, 8],
+    [500, 60_000, 4],
+    [80, 60_000, 4],
+    [79, 60_000, 2],
+    [79, 59_999, 4],
+    [900, 1000, 16],
+    [900, 999, 4],
+  ])('with %i writes a second of a pool within %i ms becomes %i of 4', async (perSecond, forMs, count) => {
+    const one = world()
+    const first = one.instance()
+    await decided(first)
+    one.now += 2000
+    const pool = busy(perSecond, forMs)
+    expect(await decided(first, { ...pool, since: one.now - forMs })).toBe(count)
+  })
+
+  it('is no more than leaves twenty units to each, and one where units pass that are not charged', () => {
+    const some = (limit: number, more: object = {}) =>
+      mostPools(compiled({ name: 'all', limit, window: '1s', consistency: 'leased', ...more }), T)
+    expect([39, 40, 159, 160, 1280, 10_000_000].map((limit) => some(limit))).toEqual([1, 2, 4, 8, 64, 64])
+    expect(some(LIMIT, { action: 'observe' })).toBe(1)
+    const item = { ...NO_ITEM, policies: { p0__: { s: 64 } } }
+    const lowered = compiled({ name: 'all', limit: 100, window: '1s', consistency: 'leased' })
+    expect([poolsOf(item, policies, T), poolsOf(item, lowered, T), poolsOf(NO_ITEM, policies, T)]).toEqual([64, 4, 1])
+  })
+})
+
+describe('a deposit', () => {
+  const available = { left: 8000, capacity: 10_000, ageMs: 0, endsInMs: 500, refill: 0, refillMs: 0 }
+  const pool: Pool = { ...poolOf(undefined), since: T - 2000, drawn: 4000, writes: 100 }
+
+  it('is three quarters of an equal share of what is left', () => {
+    expect(depositOf(pool, available, 8, 10, T)).toBe(750)
+  })
+
+  it('is at least what is drawn in 50 ms, of what is left and in the time that is left', () => {
+    expect(depositOf(pool, { ...available, left: 200 }, 8, 10, T)).toBe(100)
+    expect(depositOf(pool, { ...available, left: 60 }, 8, 10, T)).toBe(60)
+    expect(depositOf(pool, { ...available, left: 200, endsInMs: 20 }, 8, 10, T)).toBe(40)
+  })
+
+  it('is at most what is drawn in ten seconds, or 64 times what a new instance takes', () => {
+    expect(depositOf(pool, { ...available, left: 1_000_000 }, 8, 10, T)).toBe(20_000)
+    expect(depositOf(poolOf(undefined), { ...available, left: 1_000_000 }, 8, 10, T)).toBe(640)
+  })
+
+  it('is larger where units come back one by one, and pools wait for their turn', () => {
+    expect(depositOf(pool, { ...available, left: 400, refill: 1 }, 64, 10, T)).toBe(400)
+    expect(depositOf(pool, { ...available, left: 4000, refill: 1 }, 64, 10, T)).toBe(640)
+  })
+})
