@@ -42,7 +42,7 @@ export interface Pool {
   readonly endsAt: EpochMs
   /** Units after the last deposit. */
   readonly level: number
-  /** Changes with each claim and each deposit. It is odd while an instance that has claimed the pool makes a deposit. */
+  /** Changes with each claim and each deposit. Odd while an instance that has claimed the pool makes a deposit. */
   readonly generation: number
   /** Until when the own item has no units for a request of `refused`, or who comes sooner is to wait. */
   readonly emptyUntil: EpochMs
@@ -81,7 +81,7 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
 export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
-/** The most pools that policies can have. Where one admits more than its limit, units are leased from the item itself. */
+/** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
   if (policies.some(({ nonBlocking, written }) => nonBlocking || written.overrun)) return 1
   const capacity = Math.min(...policies.map(({ counter }) => counter.step({}, 0, now).verdict.remaining))
@@ -154,7 +154,7 @@ export const numbersOf = (verdicts: Verdicts, now: EpochMs): number[] =>
 export const allowedBy = ({ standing, chargedAt }: Pool, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
   policies.map((_, i) => ({ ...verdictAt(standing, i, now), allowed: true, retryAfterMs: 0, chargedAt }))
 
-/** The same of one that is denied until then, since there are no units for it; who denies is who did so then, or all. */
+/** The same of one that is denied until then, for want of units. Those deny it that denied the deposit, or all. */
 export function deniedBy(pool: Pool, policies: readonly CompiledPolicy[], now: EpochMs, until: EpochMs): Verdicts {
   const waitMs = Math.max(0, until - now)
   const verdicts = policies.map((_, i) => verdictAt(pool.standing, i, now))
