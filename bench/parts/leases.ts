@@ -62,6 +62,35 @@ const evenLoads = [1.05, 2, 4].map(
   }),
 )
 
+const gcra: Partial<PolicyInput> = { algorithm: 'gcra' }
+
+/** So many instances that one item cannot take their writes: its units lie in pools. */
+const pooled = (
+  [
+    ['1,000 instances', 1000, 0, {}, 98.5],
+    ['1,000 instances with clocks ±500 ms', 1000, 500, {}, 96],
+    ['300 instances, gcra', 300, 0, gcra, 98],
+  ] as const
+).map(
+  ([name, instances, skewMs, form, atLeast]): Load => ({
+    name: `50/s for each of ${name}, 105 % of it`,
+    run: () =>
+      evenLoad({
+        policies: leased(50 * instances, '1s', form),
+        perSecond: 52.5 * instances,
+        instances,
+        skewMs,
+        warmUpMs: 7000,
+        measuredMs: 2000,
+      }),
+    promises: [
+      usedOf(50 * instances * 2, { atLeast }),
+      ['degraded', '%', { atMost: 0.1 }, ({ degraded, requests }) => (100 * degraded) / requests],
+      ['calls a second of an instance', 'calls', { atMost: 15 }, ({ calls }) => calls / instances / 2],
+    ],
+  }),
+)
+
 const alone = [1100, 1_000_000].map(
   (limit): Load => ({
     name: `one instance, 1,000 requests/s of ${limit.toLocaleString('en')}/s`,
@@ -125,7 +154,7 @@ const thawed: Load = {
   promises: [denied({ atMost: 0 }), perDecision()],
 }
 
-const LOADS = [...evenLoads, ...alone, ...bursts, past, ...frozen, thawed]
+const LOADS = [...evenLoads, ...pooled, ...alone, ...bursts, past, ...frozen, thawed]
 
 /** How well a leased limit is used, and what an instance may lose. */
 export const leases: Part = {

@@ -30,12 +30,14 @@ class LeasedFleet {
     })
   }
 
-  limiter(): Limiter {
-    return createLimiter({ store: this.table, policies: this.policies, clock: () => this.time.now })
+  /** @param aheadMs how far its clock is ahead. @default 0 */
+  limiter(aheadMs = 0): Limiter {
+    return createLimiter({ store: this.table, policies: this.policies, clock: () => this.time.now + aheadMs })
   }
 
-  add(count: number): void {
-    for (let i = 0; i < count; i++) this.instances.push(this.limiter())
+  /** Instances whose clocks are up to so many milliseconds ahead or behind. */
+  add(count: number, skewMs: number): void {
+    for (let i = 0; i < count; i++) this.instances.push(this.limiter(skewMs && skewMs * (2 * this.random() - 1)))
   }
 
   async take(limiter: Limiter): Promise<void> {
@@ -92,6 +94,8 @@ export interface EvenLoad {
   readonly policies: readonly PolicyInput[]
   readonly perSecond: number
   readonly instances: number
+  /** How far clocks are ahead or behind, at most, in milliseconds. @default 0 */
+  readonly skewMs?: number
   readonly warmUpMs: number
   readonly measuredMs: number
   readonly seed?: number
@@ -102,12 +106,13 @@ export const evenLoad = ({
   policies,
   perSecond,
   instances,
+  skewMs = 0,
   warmUpMs,
   measuredMs,
   seed = 1,
 }: EvenLoad): Promise<LoadOutcome> =>
   inVirtualTime(policies, seed, async (fleet) => {
-    fleet.add(instances)
+    fleet.add(instances, skewMs)
     fleet.stream(perSecond / 1000, warmUpMs + measuredMs)
     await fleet.time.runUntil(warmUpMs)
     const before = { ...fleet.tally, calls: fleet.calls }
@@ -134,7 +139,7 @@ export interface Burst {
 /** Requests at even intervals, each to any of the instances, all of which are new. */
 export const burst = ({ policies, requests, withinMs, instances, seed = 1 }: Burst): Promise<LoadOutcome> =>
   inVirtualTime(policies, seed, async (fleet) => {
-    fleet.add(instances)
+    fleet.add(instances, 0)
     for (let i = 0; i < requests; i++) {
       fleet.time.after(
         700 + (i * withinMs) / requests,

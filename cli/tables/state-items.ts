@@ -47,13 +47,13 @@ export async function carryState(table: StateTable, secret: Uint8Array, nowSecon
   return counts
 }
 
-/** Deletes every item that is stored without a secret; how many they were. */
+/** Deletes every item that is stored without a secret, pools of such included; how many they were. */
 export async function purgeWithoutSecret(table: StateTable): Promise<number> {
   const noSecret = new Uint8Array()
   let deleted = 0
   await eachItem(table, { ProjectionExpression: '#pk', ExpressionAttributeNames: NAMES }, async (item) => {
     const key = item[partitionKey]?.S ?? ''
-    if (withSecret(key, noSecret) === undefined) return
+    if (withSecret(key.split('.', 1)[0]!, noSecret) === undefined) return
     await deleteItem(table, key)
     deleted++
   })

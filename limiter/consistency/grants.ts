@@ -9,7 +9,17 @@ import type { LeaseState } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, isHot, OwnItem } from './own-item'
 import { claim, deposit, draw } from './pool-plans'
-import { allowedBy, DEPOSITS_PER_MS, deniedBy, depositOf, isClaimed, mostPools, type Pool, trickles } from './pools'
+import {
+  allowedBy,
+  DEPOSITS_PER_MS,
+  deniedBy,
+  depositOf,
+  isClaimed,
+  mostPools,
+  type Pool,
+  standingOf,
+  trickles,
+} from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
 /** Below this share of what it had after the last deposit, a pool gets the next. */
@@ -65,19 +75,20 @@ export class Grants {
     const { state, policies, least, deadline } = ask
     for (;;) {
       const key = poolKey(state)
+      if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
       const now = this.items.now()
-      if (pool.count > 0) state.pools = pool.count
       if (units > 0) {
         if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignored)
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
+      if (pool.count > 0) state.pools = pool.count // not before it is empty: nobody else would draw what it has
+      if (poolKey(state) !== key) continue
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
-      if (state.pools === 1) return this.fromItem(ask)
       if (deadline.leftMs <= LOOK_MS) throw contention()
       if (isAwaited) await new Promise((resolve) => setTimeout(resolve, LOOK_MS * (0.5 + Math.random())))
       const grant = isAwaited ? undefined : await this.fill(key, ask, pool)
@@ -115,6 +126,10 @@ export class Grants {
     )
     if (!claimed) return undefined
     const count = await this.own.decidePools(ask, claimed)
+    if (poolKey(state) !== key) {
+      await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, count }), deadline)
+      return undefined
+    }
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, forMs, 0))
     let isTrickling = false
@@ -133,7 +148,7 @@ export class Grants {
       chargedAt,
       endsAt: expiresAt,
       count,
-      verdicts,
+      standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: Math.max(1, units > 0 ? 1 : least),
     }
@@ -148,9 +163,9 @@ export class Grants {
   }
 }
 
-/** The place of a pool of a subject. Policies with other limits have other pools. */
-function poolKey({ key, terms, pools, place }: LeaseState): string {
-  return `${key}.${prefixOf('pool', terms)}${place % pools}`
+/** The place of an instance's pool; `undefined` where there are none. Policies with other limits have other pools. */
+function poolKey({ key, terms, pools, place }: LeaseState): string | undefined {
+  return pools === 1 ? undefined : `${key}.${prefixOf('pool', terms)}${place % pools}`
 }
 
 /** Whether the instance that has claimed a pool has not made its deposit for too long. */

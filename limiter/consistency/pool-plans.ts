@@ -1,4 +1,3 @@
-import type { Verdicts } from '../algorithms/algorithm'
 import {
   absentOrAtMost,
   add,
@@ -11,20 +10,9 @@ import {
   set,
   when,
 } from '../algorithms/conditional-write'
-import type { EpochMs } from '../clock'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
-import {
-  countIn,
-  countingMs,
-  numbersOf,
-  POOL_PREFIX,
-  type Pool,
-  poolFieldsIn,
-  poolOf,
-  poolsOf,
-  wantedPools,
-} from './pools'
+import { countIn, countingMs, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, poolsOf, wantedPools } from './pools'
 
 /**
  * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
@@ -93,24 +81,15 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
 const sameGeneration = ({ generation }: Pool): Clause =>
   generation === 0 ? absentOrAtMost('g', 0) : exactly('g', generation)
 
-/** What a claimed pool gets. */
-export interface Deposit {
+/** What a claimed pool gets: units, and what its other fields are after that. */
+export interface Deposit extends Pick<Pool, 'chargedAt' | 'endsAt' | 'count' | 'standing' | 'emptyUntil' | 'refused'> {
   readonly units: number
-  readonly chargedAt: EpochMs
-  readonly endsAt: EpochMs
-  /** How many pools there are. */
-  readonly count: number
-  /** How the policies stood after the charge, or why they denied it. */
-  readonly verdicts: Verdicts
-  /** Until when nobody is to ask the own item for `refused` units or more. */
-  readonly emptyUntil: EpochMs
-  readonly refused: number
 }
 
 /** Makes a deposit, unless the pool was claimed by another instance meanwhile: then these units are lost. */
 export function* deposit(items: KnownItems, { key, policies }: Subject, claimed: Pool, made: Deposit): Plan<void> {
   const now = items.now()
-  const { units, endsAt, chargedAt, verdicts } = made
+  const { units, endsAt, chargedAt } = made
   const isSame = endsAt === claimed.endsAt
   const countedMs = Math.abs(now - claimed.since)
   const isAging = countedMs >= 2 * countingMs(policies)
@@ -126,7 +105,7 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
     set('s', made.count),
     set('z', made.emptyUntil),
     set('m', made.refused),
-    replace('v', numbersOf(verdicts, now)),
+    replace('v', made.standing),
   )
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))
 }

@@ -143,7 +143,8 @@ export function wantedPools(
 export const countingMs = (policies: readonly CompiledPolicy[]): number =>
   Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))
 
-export const numbersOf = (verdicts: Verdicts, now: EpochMs): number[] =>
+/** What a pool remembers of verdicts. */
+export const standingOf = (verdicts: Verdicts, now: EpochMs): number[] =>
   verdicts.flatMap(({ allowed, remaining, resetAfterMs, retryAfterMs }) => [
     remaining,
     Math.ceil(now + resetAfterMs),

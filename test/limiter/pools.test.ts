@@ -1,5 +1,14 @@
 import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
-import { countIn, depositOf, isClaimed, mostPools, type Pool, poolOf, poolsOf } from '../../limiter/consistency/pools'
+import {
+  countIn,
+  depositOf,
+  isClaimed,
+  mostPools,
+  type Pool,
+  poolOf,
+  poolsOf,
+  standingOf,
+} from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { MemoryStore } from '../../limiter/stores/memory-store'
@@ -42,7 +51,7 @@ const made = (units: number, more: object = {}) => ({
   chargedAt: T,
   endsAt: END,
   count: 4,
-  verdicts: [{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }],
+  standing: standingOf([{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }], T),
   emptyUntil: 0,
   refused: 1,
   ...more,
