@@ -1,4 +1,5 @@
 import { apply, holds } from '../algorithms/conditional-write'
+import { isOfKind } from '../errors'
 import {
   type DeleteOutcome,
   type Item,
@@ -28,6 +29,17 @@ export class MemoryStore implements StateStore {
 
   constructor({ maxSubjects = 250_000 }: MemoryStoreOptions = {}) {
     this.maxSubjects = maxSubjects
+  }
+
+  /** @internal */
+  get kind(): string {
+    return 'sluice:MemoryStore'
+  }
+
+  /** @internal */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a derived class asks for its own instances
+    return isOfKind(this, value)
   }
 
   /** Subjects kept at this moment. */

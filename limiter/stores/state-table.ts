@@ -1,10 +1,6 @@
-import {
-  CreateTableCommand,
-  DescribeTableCommand,
-  type DynamoDBClient,
-  UpdateTimeToLiveCommand,
-} from '@aws-sdk/client-dynamodb'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { toStoreUnavailable } from './dynamodb-errors'
+import { loadDynamoDbSdk } from './dynamodb-sdk'
 import { STATE_TABLE } from './table-schema'
 
 const POLL_MS = 200
@@ -26,6 +22,7 @@ export async function createTable(
   tableName: string,
   keys: readonly [string, string?],
 ): Promise<void> {
+  const { CreateTableCommand } = await loadDynamoDbSdk()
   const names = keys.filter((name) => name !== undefined)
   const command = new CreateTableCommand({
     TableName: tableName,
@@ -42,6 +39,7 @@ export async function createTable(
 }
 
 async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  const { DescribeTableCommand } = await loadDynamoDbSdk()
   for (let waitedMs = 0; waitedMs < MAX_WAIT_MS; waitedMs += POLL_MS) {
     const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }))
     if (Table?.TableStatus === 'ACTIVE') return
@@ -52,6 +50,7 @@ async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): 
 
 /** TTL is housekeeping: no decision relies on it, so an engine without it is good enough. */
 async function expire(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  const { UpdateTimeToLiveCommand } = await loadDynamoDbSdk()
   const TimeToLiveSpecification = { AttributeName: STATE_TABLE.timeToLiveAttribute, Enabled: true }
   try {
     await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }))
