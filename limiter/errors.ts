@@ -3,28 +3,7 @@
  * Each `code` is a heading in docs/errors.md.
  */
 export abstract class SluiceError extends Error {
-  /** @internal */ get kind(): string {
-    return 'sluice:SluiceError'
-  }
   abstract readonly code: string
-
-  /** @internal */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore lint/complexity/noThisInStatic: a derived class asks for its own instances
-    return isOfKind(this, value)
-  }
-}
-
-/**
- * What `instanceof` says of a class of which a program may have two, one of the CommonJS modules and one of the ES
- * modules (ADR 0057): an instance of either is one of both. They know each other by the `kind` of their prototypes. A
- * class that a program derives has none of its own, and only its own instances.
- */
-export function isOfKind({ prototype }: { readonly prototype: object }, value: unknown): boolean {
-  const kindOf = (one: object) => (Object.hasOwn(one, 'kind') ? (one as { readonly kind?: unknown }).kind : undefined)
-  for (let at = Object.getPrototypeOf(Object(value)); at; at = Object.getPrototypeOf(at))
-    if (at === prototype || (kindOf(prototype) && kindOf(at) === kindOf(prototype))) return true
-  return false
 }
 
 /** In microseconds, and with the longest burst on top, times are exact until here: in September 2112. */
@@ -89,9 +68,6 @@ export class Mistake {
 
 /** Mistakes in policies, tiers, options or the environment: all that were found. */
 export class ConfigError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:ConfigError'
-  }
   override readonly name = 'ConfigError'
   readonly code = 'invalid_config'
   /** One sentence each. */
@@ -113,9 +89,6 @@ export class ConfigError extends SluiceError {
  * charged.
  */
 export class CostError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:CostError'
-  }
   override readonly name = 'CostError'
   readonly code = 'invalid_cost'
 
@@ -132,9 +105,6 @@ export class CostError extends SluiceError {
 
 /** An invalid moment, or one in the future, for units to give back. Nothing was given back. */
 export class ChargedAtError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:ChargedAtError'
-  }
   override readonly name = 'ChargedAtError'
   readonly code = 'invalid_charged_at'
 
@@ -149,9 +119,6 @@ export class ChargedAtError extends SluiceError {
 
 /** A reservation that no decision gave, or that was changed. Nothing was settled. */
 export class ReservationError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:ReservationError'
-  }
   override readonly name = 'ReservationError'
   readonly code = 'invalid_reservation'
 
@@ -162,9 +129,6 @@ export class ReservationError extends SluiceError {
 
 /** A clock that tells no time: not a number of milliseconds from 1970 to 2112. Nothing was charged. */
 export class ClockError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:ClockError'
-  }
   override readonly name = 'ClockError'
   readonly code = 'invalid_clock'
 
@@ -175,9 +139,6 @@ export class ClockError extends SluiceError {
 
 /** A subject that is not a string with at least one character. */
 export class SubjectError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:SubjectError'
-  }
   override readonly name = 'SubjectError'
   readonly code = 'invalid_subject'
 
@@ -222,9 +183,6 @@ export const IN_DOUBT_FAILURES: readonly StoreFailure[] = ['timeout', 'unreachab
 
 /** The state of a subject cannot be read or written. */
 export class StoreUnavailableError extends SluiceError {
-  /** @internal */ override get kind(): string {
-    return 'sluice:StoreUnavailableError'
-  }
   override readonly name = 'StoreUnavailableError'
   readonly code = 'store_unavailable'
 

@@ -134,6 +134,11 @@ export class RateLimiter {
     }
   }
 
+  /** Loads what decides without the store, and for an item that it throttles, while nothing needs it. */
+  async loadForOutage(): Promise<void> {
+    await Promise.all([this.loadFallback(), this.strategies.loadLeased()])
+  }
+
   /** Decides by the failure mode. Throws the error where that is a mistake of the set-up, or none of the store's. */
   private async decideWithout(
     error: unknown,

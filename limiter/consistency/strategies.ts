@@ -69,7 +69,8 @@ export class Strategies {
     await Promise.all([this.leased?.close(), this.eventual?.close()])
   }
 
-  private async loadLeased(): Promise<Leased> {
+  /** Also for an item that the store throttles, whatever its policies say. */
+  async loadLeased(): Promise<Leased> {
     const { Leased } = await import('./leased.ts')
     this.leased ??= new Leased(this.items, this.writes, this.onEvent)
     return this.leased

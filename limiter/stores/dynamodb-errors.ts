@@ -1,4 +1,4 @@
-import { ConfigError, printed, type StoreFailure, StoreUnavailableError } from '../errors'
+import { printed, type StoreFailure, StoreUnavailableError } from '../errors'
 
 interface ServiceError {
   readonly name?: string
@@ -50,7 +50,6 @@ function reasonOf(error: unknown): StoreFailure {
     throttlingReasons,
     ThrottlingReasons = throttlingReasons,
   } = (error ?? {}) as ServiceError
-  if (error instanceof ConfigError) return 'unusable-client' // its SDK is not installed
   if (code === 'ERR_INVALID_URL' || NO_REGION.test(message) || NO_CREDENTIALS.test(message)) return 'unusable-client'
   if (name === 'ResourceNotFoundException') return 'missing-table'
   if (THROTTLED.test(name))
@@ -88,10 +87,7 @@ function describe(reason: StoreFailure, table: string, error: ServiceError): str
   }
 }
 
-function clientWants(error: ServiceError): string {
-  const { message = '', code, input } = error
-  if (error instanceof ConfigError) return 'the SDK beside it'
-  if (error instanceof ConfigError) return 'unusable-client' // its SDK is not installed
+function clientWants({ message = '', code, input }: ServiceError): string {
   if (code === 'ERR_INVALID_URL') return `a URL as its endpoint, got ${printed(input)}`
   const got = /missing|load/.test(message) ? 'got none' : 'got an invalid one'
   return NO_REGION.test(message)

@@ -1,6 +1,7 @@
-import { isOfKind, Mistake, printed } from '../errors'
+import { Mistake, printed } from '../errors'
 import { type ConnectionOptions, connect } from './connection'
 import { ItemStore } from './item-store'
+import { isOfKind } from './store'
 
 /** Where a `DynamoDbStore` keeps its items, and how it calls DynamoDB. */
 export interface DynamoDbStoreOptions extends ConnectionOptions {

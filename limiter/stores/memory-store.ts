@@ -1,9 +1,9 @@
 import { apply, holds } from '../algorithms/conditional-write'
-import { isOfKind } from '../errors'
 import {
   type DeleteOutcome,
   type Item,
   type ItemWrite,
+  isOfKind,
   isPassed,
   NO_ITEM,
   type SeenMarks,

@@ -1,4 +1,5 @@
 import type { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
+import { StoreUnavailableError } from '../errors'
 import { loadDynamoDbSdk } from './dynamodb-sdk'
 import { type ItemCalls, type ItemOperations, notOfDynamoDb } from './item-calls'
 import type { CallOptions } from './store'
@@ -13,7 +14,9 @@ export function sdkCalls(client: Pick<DynamoDBClient, 'send'>): ItemCalls {
       input: ItemOperations[Operation]['input'],
       { signal, onServerTime }: CallOptions = {},
     ): Promise<ItemOperations[Operation]['output']> {
-      sdk ??= await loadDynamoDbSdk()
+      sdk ??= await loadDynamoDbSdk().catch((cause: Error) => {
+        throw new StoreUnavailableError('unusable-client', cause.message, { cause })
+      })
       const Command = sdk[`${operation}Command`] as new (input: unknown) => GetItemCommand
       const command = new Command(input)
       if (onServerTime) reportServerTime(command, onServerTime)

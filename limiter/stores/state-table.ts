@@ -1,7 +1,10 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { EXPIRY } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
 import { loadDynamoDbSdk } from './dynamodb-sdk'
-import { STATE_TABLE } from './table-schema'
+
+/** Key and expiry of the state table: as `createStateTable` makes it, and as the stack declares it. */
+export const STATE_TABLE = { partitionKey: 'pk', timeToLiveAttribute: EXPIRY } as const
 
 const POLL_MS = 200
 const MAX_WAIT_MS = 60_000
