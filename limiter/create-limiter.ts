@@ -8,7 +8,7 @@ import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
 import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
-import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
+import { type Charge, loadForOutage, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
 import type { LibraryReservations } from './reservations/library-reservations'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
@@ -99,7 +99,7 @@ export function createLimiter<
     return { key: keyOf(subject), policies, cost, costs: costs && { ...costs } } // its caller may change it meanwhile
   }
   const some = policiesByName(policies)
-  limiter.loadForOutage().catch(() => {}) // what cannot be loaded is loaded again when it is needed
+  loadForOutage()
   let waiting: WaitQueues | undefined
   const waitQueues = async () => {
     const { WaitQueues } = await import('./waiting/wait-for.ts')

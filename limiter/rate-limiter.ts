@@ -134,11 +134,6 @@ export class RateLimiter {
     }
   }
 
-  /** Loads what decides without the store, and for an item that it throttles, while nothing needs it. */
-  async loadForOutage(): Promise<void> {
-    await Promise.all([this.loadFallback(), this.strategies.loadLeased()])
-  }
-
   /** Decides by the failure mode. Throws the error where that is a mistake of the set-up, or none of the store's. */
   private async decideWithout(
     error: unknown,
@@ -208,4 +203,12 @@ export class RateLimiter {
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
     return !this.items.calls.reached && SETUP_FAILURES.includes(reason)
   }
+}
+
+/**
+ * Loads the code that decides without the store, and for an item that it throttles, while nothing needs it. What cannot
+ * be loaded is loaded again when it is needed.
+ */
+export function loadForOutage(): void {
+  Promise.all([import('./consistency/fallback.ts'), import('./consistency/leased.ts')]).catch(() => {})
 }

@@ -4,6 +4,7 @@ import { lazyVerifiers } from '../lambda/identity/load-verifier'
 import { makeTelemetry } from '../lambda/telemetry/telemetry'
 import { systemClock } from '../limiter/clock'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import { loadForOutage } from '../limiter/rate-limiter'
 import { type ConnectionOptions, connect } from '../limiter/stores/connection'
 import type { TieredLimiter } from './tiered-decision'
 import { tieredLimiter } from './tiered-limiter'
@@ -89,7 +90,7 @@ export function createTieredLimiter(options: TieredLimiterOptions): TieredLimite
     telemetry: makeTelemetry({ write, clock: systemClock }),
     verifierOf: lazyVerifiers(systemClock),
   })
-  parts.limiter.loadForOutage().catch(() => {}) // what cannot be loaded is loaded again when it is needed
+  loadForOutage()
   return tieredLimiter(parts, () => parts.limiter.close())
 }
 

@@ -69,8 +69,7 @@ export class Strategies {
     await Promise.all([this.leased?.close(), this.eventual?.close()])
   }
 
-  /** Also for an item that the store throttles, whatever its policies say. */
-  async loadLeased(): Promise<Leased> {
+  private async loadLeased(): Promise<Leased> {
     const { Leased } = await import('./leased.ts')
     this.leased ??= new Leased(this.items, this.writes, this.onEvent)
     return this.leased
