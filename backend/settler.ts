@@ -1,3 +1,4 @@
+import '../limiter/stores/both-builds'
 import { type Clock, systemClock } from '../limiter/clock'
 import { SubjectItems } from '../limiter/items'
 import type { UsedUnits } from '../limiter/options'

@@ -85,6 +85,7 @@ export class VirtualTime {
 
   /** Lets everything happen that happens before `ms` from the start. */
   async runUntil(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => afterPromises(resolve)) // what was begun before may first load its code
     for (;;) {
       while ((this.events[0]?.at ?? Infinity) > this.elapsed && this.idle());
       const [first] = this.events

@@ -3,7 +3,7 @@ import { AttributeType, Billing, type ITableV2, TableEncryptionV2, TableV2 } fro
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
-import { STATE_TABLE } from '../limiter/stores/table-schema'
+import { STATE_TABLE } from '../limiter/stores/state-table'
 import { AUDIT_TIME_TO_LIVE } from '../provisioning/audit-partition'
 
 /** The two tables of a limiter: existing ones, or options for new ones. */

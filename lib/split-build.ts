@@ -7,8 +7,8 @@ const UNUSED = ['@smithy/core/event-streams']
 
 /**
  * Runs esbuild so that modules imported by `import()`, and modules that several entry points share, get files of their
- * own, all of them CommonJS, which loads faster than ES modules. esbuild can split ES modules only, so each file is
- * converted to CommonJS afterwards.
+ * own, all of them CommonJS, which loads faster than ES modules, unless `format` says `esm`. esbuild can split ES
+ * modules only, so each file is converted to CommonJS afterwards.
  *
  * @param after changes the code of a file, given its absolute path.
  * @throws Error with esbuild's message.
@@ -26,7 +26,7 @@ export function buildSplit(
     splitting: true,
     metafile: true,
   })
-  for (const output of Object.keys(metafile.outputs)) {
+  for (const output of options.format === 'esm' ? [] : Object.keys(metafile.outputs)) {
     const file = resolve(absWorkingDir, output)
     const { code } = transformSync(readFileSync(file, 'utf8'), {
       format: 'cjs',

@@ -2,18 +2,18 @@ import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
 import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
 import type { Limiter, LimiterOf, LimiterOptions } from './limiter'
-import { FAILURE_MODES, type TakeOptions } from './options'
+import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
 import type { PolicyMistakes } from './policies/written'
-import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
+import { type Charge, loadForOutage, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { costNames } from './request'
-import { LibraryReservations } from './reservations/library-reservations'
+import type { LibraryReservations } from './reservations/library-reservations'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
-import { checkWaitOptions, WaitQueues } from './waiting/wait-for'
+import type { WaitQueues } from './waiting/wait-for'
 
 const positiveMs = {
   schema: v.pipe(v.number(), v.minValue(1), v.maxValue(600_000)),
@@ -91,11 +91,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
     if (costs !== undefined) checkCosts(costs)
-    return { key: keyOf(subject), policies, cost, costs }
+    return { key: keyOf(subject), policies, cost, costs: costs && { ...costs } } // its caller may change it meanwhile
   }
-  const waiting = new WaitQueues(limiter, Math.max(1000, (options.denialTtlMs ?? 5000) + 1))
   const some = policiesByName(policies)
-  const reservations = new LibraryReservations(limiter, policies)
+  loadForOutage()
+  let waiting: WaitQueues | undefined
+  const waitQueues = async () => {
+    const { WaitQueues } = await import('./waiting/wait-for.ts')
+    waiting ??= new WaitQueues(limiter, Math.max(1000, (options.denialTtlMs ?? 5000) + 1))
+    return waiting
+  }
+  let reserving: LibraryReservations | undefined
+  const reservations = async () => {
+    const { LibraryReservations } = await import('./reservations/library-reservations.ts')
+    reserving ??= new LibraryReservations(limiter, policies)
+    return reserving
+  }
+  const reserve = async (charges: readonly Charge[], given: ReserveOptions) =>
+    (await reservations()).reserve(charges, given)
 
   return {
     countsRunning: running !== undefined,
@@ -106,7 +119,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
         const charges = [charge(subject, options)]
         return options?.reserve === undefined
           ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
-          : reservations.reserve(charges, options)
+          : reserve(charges, { ...options, reserve: options.reserve })
       } catch (error) {
         return Promise.reject(error)
       }
@@ -115,27 +128,32 @@ export function createLimiter(options: LimiterOptions): Limiter {
       checkNames(options, RESERVING, 'acquire')
       if (!running)
         throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
-      return reservations.acquire(charge(subject, options), options)
+      const [charged, own] = [charge(subject, options), { ...options }]
+      return (await reservations()).acquire(charged, own)
     },
-    release: async (reservation) => reservations.settle(reservation, {}),
-    settle: async (reservation, used) => reservations.settle(reservation, used),
-    meter: (reservation, options) => reservations.meter(reservation, options),
+    release: async (reservation) => (await reservations()).settle(reservation, {}),
+    settle: async (reservation, used) => (await reservations()).settle(reservation, used),
+    meter: (reservation, options) => {
+      const meter = reservations().then((all) => all.meter(reservation, options))
+      meter.catch(() => {}) // its calls throw it
+      return { debit: async (units) => (await meter).debit(units), settle: async () => (await meter).settle() }
+    },
     takeAll: async (subjects, options = {}) => {
       refuseRunning('takeAll')
       checkNames(options, RESERVING, 'takeAll')
       for (const one of subjects) checkNames(one, OF_SUBJECT, 'a subject of takeAll')
-      const { cost, costs, reserve } = options
+      const { cost, costs, reserve: duration } = options
       if (subjects.length === 0) throw wrong('missing_field', 'takeAll needs at least one subject, got none')
       const charges = subjects.map((one) => ({
         ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
         policies: one.policies ? some(one.policies) : policies,
       }))
-      return reserve === undefined ? limiter.decide(charges) : reservations.reserve(charges, options)
+      return duration === undefined ? limiter.decide(charges) : reserve(charges, { ...options, reserve: duration })
     },
     waitFor: async (subject, options = {}) => {
       refuseRunning('waitFor')
-      checkWaitOptions(options)
-      return waiting.waitFor(charge(subject, options), options)
+      const own = asGiven(options)
+      return (await waitQueues()).waitFor(own, () => charge(subject, own))
     },
     peek: async (subject, options = {}) => {
       checkNames(options, TAKING, 'peek')
@@ -144,18 +162,26 @@ export function createLimiter(options: LimiterOptions): Limiter {
     refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
       const given = charge(subject, { cost, costs })
       await limiter.refund(given, charged)
-      waiting.wake(given.key)
+      waiting?.wake(given.key)
     },
     close: async () => {
-      await waiting.close()
+      await waiting?.close()
       await limiter.close()
     },
     reset: async (subject) => {
       const key = keyOf(subject)
       await limiter.reset(key)
-      waiting.wake(key)
+      waiting?.wake(key)
     },
   }
+}
+
+/** Options as they are now, whatever their caller changes later; what is none stays as it is, to be refused. */
+function asGiven<Options extends TakeOptions>(options: Options): Options {
+  if (typeof options !== 'object' || options === null) return options
+  const { costs } = options
+  const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
+  return { ...options, ...(isRecord && { costs: { ...costs } }) }
 }
 
 const TAKING = ['cost', 'costs']

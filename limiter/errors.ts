@@ -195,13 +195,6 @@ export class StoreUnavailableError extends SluiceError {
   }
 }
 
-/** A subject changed at each try of a decision, until its time was over. */
-export const contention = (): StoreUnavailableError =>
-  new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')
-
-/** Nobody can tell any more whether a call was applied. */
-export const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)
-
 /** A value as a message shows it: short, quoted, never throwing. */
 export function printed(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)

@@ -3,7 +3,7 @@ import { CLOCKS_DIFFER_MS } from './algorithms/holds'
 import { refundUnlessQueued } from './algorithms/queued'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { inDoubt } from './errors'
+import { StoreUnavailableError } from './errors'
 import { type Answer, type KnownItems, type Plan, READ, writing } from './plan'
 import { type Charge, type ChargeTime, type Units, unitsOf } from './request'
 import { RESERVATIONS, reservedSince } from './reservations/reserved'
@@ -225,3 +225,6 @@ const fieldsIn = ({ policies }: Item): { readonly prefix: string; readonly field
 /** Whether a mark still is what it was: then the item was not deleted. */
 const hasOne = ({ marks }: Item, seen: SeenMarks): boolean =>
   Object.keys(marks).some((mark) => marks[mark] === seen[mark])
+
+/** Nobody can tell any more whether a call was applied. */
+const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)

@@ -4,6 +4,8 @@
  * @module sluice/limiter
  */
 
+import './stores/both-builds'
+
 export type { Exceeded } from './algorithms/algorithm'
 export type { Assignment, Clause, Comparison, ConditionalWrite, Fields } from './algorithms/conditional-write'
 export type { AwsCredentials, CredentialProvider } from './aws/credentials'

@@ -1,7 +1,7 @@
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Deadline } from './deadline'
-import { contention, StoreUnavailableError } from './errors'
+import { StoreUnavailableError } from './errors'
 import { type Answer, type Call, expiryFor, type KnownItems, type Plan, writing } from './plan'
 import { FleetClock } from './steps'
 import { StoreCalls, type StoreCallsOptions, type Tried } from './store-calls'
@@ -153,3 +153,7 @@ export class SubjectItems implements KnownItems {
     await this.read(key, deadline).catch(() => delete record.view)
   }
 }
+
+/** A subject changed at each try of a decision, until its time was over. */
+export const contention = (): StoreUnavailableError =>
+  new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')

@@ -144,7 +144,10 @@ export interface Limiter<
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
   settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>
-  /** Debits a reservation while an answer is streamed, and says when to stop. */
+  /**
+   * Debits a reservation while an answer is streamed, and says when to stop. An invalid reservation or `step` is an
+   * error of its first call: ReservationError, ConfigError.
+   */
   meter(reservation: string, options?: MeterOptions): Meter<CostName>
   /** What `take` would say, taking nothing. */
   peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>

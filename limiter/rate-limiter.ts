@@ -204,3 +204,11 @@ export class RateLimiter {
     return !this.items.calls.reached && SETUP_FAILURES.includes(reason)
   }
 }
+
+/**
+ * Loads the code that decides without the store, and for an item that it throttles, while nothing needs it. What cannot
+ * be loaded is loaded again when it is needed.
+ */
+export function loadForOutage(): void {
+  Promise.all([import('./consistency/fallback.ts'), import('./consistency/leased.ts')]).catch(() => {})
+}

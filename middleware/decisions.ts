@@ -1,7 +1,8 @@
 import type { Decision, Standing } from '../limiter/decision'
 import { tighter } from '../limiter/decision'
+import { ofProcess } from './of-process'
 
-const decisions = new WeakMap<object, Decision>()
+const decisions = ofProcess('decisions', () => new WeakMap<object, Decision>())
 
 /**
  * The decision of the middlewares about a request: for a handler that serves `priority: 'low'` from a cache, or gives

@@ -3,6 +3,7 @@
  *
  * @module sluice/express-rate-limit
  */
+import '../limiter/stores/both-builds'
 import * as v from 'valibot'
 import { MAX_UNITS } from '../limiter/algorithms/algorithm'
 import { createLimiter } from '../limiter/create-limiter'

@@ -3,6 +3,8 @@
  *
  * @module sluice/middleware
  */
+import '../limiter/stores/both-builds'
+
 export { decisionOf } from './decisions'
 export { expressRateLimit } from './express'
 export { fastifyRateLimit } from './fastify'

@@ -1,4 +1,5 @@
 import type { Slot } from '../limiter/options'
+import { ofProcess } from './of-process'
 
 /** The slots that the middlewares have taken for one request. */
 export interface RequestSlot {
@@ -17,7 +18,7 @@ export interface RequestSlot {
   release(): Promise<boolean>
 }
 
-const slots = new WeakMap<object, RequestSlots>()
+const slots = ofProcess('slots', () => new WeakMap<object, RequestSlots>())
 
 /**
  * The slots of a request: for a handler that continues where its framework does not show it, or that no longer needs

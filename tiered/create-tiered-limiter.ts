@@ -1,9 +1,10 @@
 import * as v from 'valibot'
 import { assembleParts } from '../lambda/assemble-parts'
-import { JwtVerifier } from '../lambda/identity/jwt-verifier'
+import { lazyVerifiers } from '../lambda/identity/load-verifier'
 import { makeTelemetry } from '../lambda/telemetry/telemetry'
 import { systemClock } from '../limiter/clock'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import { loadForOutage } from '../limiter/rate-limiter'
 import { type ConnectionOptions, connect } from '../limiter/stores/connection'
 import type { TieredLimiter } from './tiered-decision'
 import { tieredLimiter } from './tiered-limiter'
@@ -76,7 +77,6 @@ export function createTieredLimiter(options: TieredLimiterOptions): TieredLimite
   checkOptions(options, OPTIONS)
   const { configTable, stateTable, write = toStdout } = options
   const { failureMode = 'local', authentication = 'config', deadlineMs = 300, ipv6Prefix = 56 } = options
-  const verifier = new JwtVerifier({ clock: systemClock })
   const parts = assembleParts({
     calls: connect(options),
     configTable,
@@ -88,8 +88,9 @@ export function createTieredLimiter(options: TieredLimiterOptions): TieredLimite
     configTtlMs: 30_000,
     negativeTtlMs: 30_000,
     telemetry: makeTelemetry({ write, clock: systemClock }),
-    verifierOf: (settings) => ({ verify: (token, forMs) => verifier.verify(token, settings, forMs) }),
+    verifierOf: lazyVerifiers(systemClock),
   })
+  loadForOutage()
   return tieredLimiter(parts, () => parts.limiter.close())
 }
 

@@ -3,6 +3,8 @@
  *
  * @module sluice/tiered
  */
+import '../limiter/stores/both-builds'
+
 export type { AuthorizerContext, DecisionContext, NamedCosts, Reason } from '../lambda/responses/context'
 export { createTieredLimiter, type TieredLimiterOptions } from './create-tiered-limiter'
 export type { MessageDenial } from './message-denial'

@@ -1,5 +1,5 @@
 import { type ProblemResponse, problemResponse } from '../backend/responses'
-import { Settler } from '../backend/settler'
+import type { Settler } from '../backend/settler'
 import { makeRecordingDecider } from '../lambda/authorize'
 import type { AuthorizerParts } from '../lambda/authorizer-parts'
 import type { Costs } from '../lambda/config-table/items/cost'
@@ -29,7 +29,12 @@ export function tieredLimiter(
       },
     },
   })
-  const settler = new Settler(parts.limiter)
+  let known: Settler | undefined
+  const settler = async () => {
+    const { Settler } = await import('../backend/settler.ts')
+    known ??= new Settler(parts.limiter)
+    return known
+  }
   return {
     async decide(request) {
       checkRequest(request)
@@ -40,8 +45,8 @@ export function tieredLimiter(
       checkRequest(request)
       return toDecision((await decide({ ...request, connection })).context)
     },
-    settle: (reservation, used) => settler.settle(reservation, used),
-    release: (reservation) => settler.release(reservation),
+    settle: async (reservation, used) => (await settler()).settle(reservation, used),
+    release: async (reservation) => (await settler()).release(reservation),
     close,
   }
 }

@@ -27,8 +27,8 @@ export { domainOf } from '../../limiter/aws/endpoint'
 export type { Answer } from '../../limiter/aws/signed-calls'
 export { toItem } from '../../limiter/stores/attributes'
 export { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+export { STATE_TABLE } from '../../limiter/stores/state-table'
 export { type Item, NO_ITEM, type StateStore } from '../../limiter/stores/store'
-export { STATE_TABLE } from '../../limiter/stores/table-schema'
 export { subjectKey, withSecret } from '../../limiter/subject-key'
 
 /** A call of a service for which the command line has no client. */

@@ -100,7 +100,7 @@ async function fromSdk(): Promise<AwsCredentials> {
 /** A package that a program may have; bundlers do not follow the name. */
 async function installed(name: string): Promise<Record<string, () => CredentialProvider> | undefined> {
   try {
-    return await import(name)
+    return await import(/* webpackIgnore: true */ name)
   } catch (error) {
     if (isMissing(error, name)) return undefined
     throw error

@@ -4,11 +4,13 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { SignatureV4 } from '@smithy/signature-v4'
 import type { CallOptions } from '../deadline'
 import { type AwsCredentials, type CredentialProvider, Credentials } from './credentials'
-import { type EndpointOptions, endpointOf } from './endpoint'
+import { type Endpoint, type EndpointOptions, endpointOf } from './endpoint'
 
 export interface SignedCallsOptions extends EndpointOptions {
   /** As host names and signatures call it: `dynamodb`, `lambda`. */
   readonly service: string
+  /** Instead of the Region and endpoint. @default what these and the environment say */
+  readonly at?: Endpoint | undefined
   /** @default the environment, else the SDK's own chain where it is installed */
   readonly credentials?: AwsCredentials | CredentialProvider | undefined
   /** A longer answer is refused. */
@@ -59,8 +61,8 @@ export class SignedCalls {
 
   /** @throws ConfigError for a Region or an endpoint that is missing or invalid. */
   constructor(options: SignedCallsOptions) {
-    const { service, credentials, maxAnswerBytes, maxSockets = 50 } = options
-    const { region, url } = endpointOf(service, options)
+    const { service, at, credentials, maxAnswerBytes, maxSockets = 50 } = options
+    const { region, url } = at ?? endpointOf(service, options)
     this.credentials = new Credentials(credentials, () => this.now())
     this.signer = new SignatureV4({
       credentials: this.credentials.get,

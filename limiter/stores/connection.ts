@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { AwsCredentials, CredentialProvider } from '../aws/credentials'
-import { endpointOf } from '../aws/endpoint'
+import { type Endpoint, endpointOf } from '../aws/endpoint'
 import { ConfigError, Mistake, printed } from '../errors'
-import { DirectCalls } from './direct-calls'
+import type { DirectCallsOptions } from './direct-calls'
 import type { ItemCalls } from './item-calls'
 import { sdkCalls } from './sdk-calls'
 
@@ -34,6 +34,7 @@ export function connect(
   issues: Mistake[] = [],
 ): ItemCalls {
   const direct = { region, endpoint, credentials }
+  let at: Endpoint | undefined
   const check = (isRight: boolean, text: string) => {
     if (!isRight) issues.push(new Mistake('invalid_value', text))
   }
@@ -44,7 +45,7 @@ export function connect(
       `credentials must be a function or have an accessKeyId, got ${typeof credentials}`, // not which, for a log
     )
     try {
-      endpointOf('dynamodb', direct)
+      at = endpointOf('dynamodb', direct)
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       issues.push(...error.mistakes)
@@ -55,5 +56,20 @@ export function connect(
       check(value === undefined, `${name} must be left out beside client, which has its own`)
   }
   if (issues.length > 0) throw new ConfigError(issues)
-  return client ? sdkCalls(client) : new DirectCalls(direct)
+  return client ? sdkCalls(client) : directCalls({ credentials, at })
+}
+
+/**
+ * Calls without the SDK's client, whose code is loaded as soon as they are made, so that no outage comes first. What
+ * cannot be loaded is loaded again at the next call.
+ */
+function directCalls(options: DirectCallsOptions): ItemCalls {
+  let calls: ItemCalls | undefined
+  const load = async () => {
+    const { DirectCalls } = await import('./direct-calls.ts')
+    calls ??= new DirectCalls(options)
+    return calls
+  }
+  load().catch(() => {})
+  return { call: (...args) => (calls ? calls.call(...args) : load().then((loaded) => loaded.call(...args))) }
 }

@@ -1,31 +1,20 @@
 import { isMissing, missingPackage } from '../aws/missing-package'
 
-const SDK = '@aws-sdk/client-dynamodb'
+const NAME = '@aws-sdk/client-dynamodb'
 
 type Sdk = typeof import('@aws-sdk/client-dynamodb')
 
 /**
- * The SDK for DynamoDB, loaded when something of it is used first. In the published packages, every import of it is
- * this: a program that counts in memory does not have to install it, nor does a function that settles nothing.
+ * The SDK for DynamoDB, loaded when something of it is used first: a program that counts in memory does not have to
+ * install it, nor one that passes no client.
  *
- * @throws ConfigError, from whatever uses it, where it is not installed.
+ * @throws ConfigError where it is not installed.
  */
-export const dynamoDbSdk = onUse(() => {
+export async function loadDynamoDbSdk(): Promise<Sdk> {
   try {
     // in full, so that a bundler finds it; within `try`, so that it is no mistake where it is not there
-    return require('@aws-sdk/client-dynamodb') as Sdk
+    return await import('@aws-sdk/client-dynamodb')
   } catch (error) {
-    throw isMissing(error, SDK) ? missingPackage('what Sluice keeps in DynamoDB needs', [SDK]) : error
+    throw isMissing(error, NAME) ? missingPackage('what Sluice keeps in DynamoDB by a client needs', [NAME]) : error
   }
-})
-
-/** An object that is asked for only when one of its properties is. */
-function onUse<Module extends object>(load: () => Module): Module {
-  let loaded: Module | undefined
-  return new Proxy({} as Module, {
-    get(_, property) {
-      loaded ??= load()
-      return Reflect.get(loaded, property)
-    },
-  })
 }

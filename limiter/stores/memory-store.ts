@@ -3,6 +3,7 @@ import {
   type DeleteOutcome,
   type Item,
   type ItemWrite,
+  isOfKind,
   isPassed,
   NO_ITEM,
   type SeenMarks,
@@ -28,6 +29,17 @@ export class MemoryStore implements StateStore {
 
   constructor({ maxSubjects = 250_000 }: MemoryStoreOptions = {}) {
     this.maxSubjects = maxSubjects
+  }
+
+  /** @internal */
+  get kind(): string {
+    return 'sluice:MemoryStore'
+  }
+
+  /** @internal */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: a derived class asks for its own instances
+    return isOfKind(this, value)
   }
 
   /** Subjects kept at this moment. */

@@ -1,25 +1,23 @@
-import {
-  BatchGetItemCommand,
-  DeleteItemCommand,
-  type DynamoDBClient,
-  GetItemCommand,
-  QueryCommand,
-  UpdateItemCommand,
-} from '@aws-sdk/client-dynamodb'
+import type { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
+import { StoreUnavailableError } from '../errors'
+import { loadDynamoDbSdk } from './dynamodb-sdk'
 import { type ItemCalls, type ItemOperations, notOfDynamoDb } from './item-calls'
 import type { CallOptions } from './store'
 
+let sdk: Awaited<ReturnType<typeof loadDynamoDbSdk>> | undefined
+
 /** Calls on items by a client of the SDK, with its middleware, tracing and mocks. */
 export function sdkCalls(client: Pick<DynamoDBClient, 'send'>): ItemCalls {
-  // here, so that an SDK that is not installed is told when the store is made (dynamodb-sdk.ts)
-  const commands = { BatchGetItemCommand, DeleteItemCommand, GetItemCommand, QueryCommand, UpdateItemCommand }
   return {
     async call<Operation extends keyof ItemOperations>(
       operation: Operation,
       input: ItemOperations[Operation]['input'],
       { signal, onServerTime }: CallOptions = {},
     ): Promise<ItemOperations[Operation]['output']> {
-      const Command = commands[`${operation}Command`] as new (input: unknown) => GetItemCommand
+      sdk ??= await loadDynamoDbSdk().catch((cause: Error) => {
+        throw new StoreUnavailableError('unusable-client', cause.message, { cause })
+      })
+      const Command = sdk[`${operation}Command`] as new (input: unknown) => GetItemCommand
       const command = new Command(input)
       if (onServerTime) reportServerTime(command, onServerTime)
       const output = await client.send(command, { abortSignal: signal })

@@ -1,11 +1,10 @@
-import {
-  CreateTableCommand,
-  DescribeTableCommand,
-  type DynamoDBClient,
-  UpdateTimeToLiveCommand,
-} from '@aws-sdk/client-dynamodb'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { EXPIRY } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
-import { STATE_TABLE } from './table-schema'
+import { loadDynamoDbSdk } from './dynamodb-sdk'
+
+/** Key and expiry of the state table: as `createStateTable` makes it, and as the stack declares it. */
+export const STATE_TABLE = { partitionKey: 'pk', timeToLiveAttribute: EXPIRY } as const
 
 const POLL_MS = 200
 const MAX_WAIT_MS = 60_000
@@ -26,6 +25,7 @@ export async function createTable(
   tableName: string,
   keys: readonly [string, string?],
 ): Promise<void> {
+  const { CreateTableCommand } = await loadDynamoDbSdk()
   const names = keys.filter((name) => name !== undefined)
   const command = new CreateTableCommand({
     TableName: tableName,
@@ -42,6 +42,7 @@ export async function createTable(
 }
 
 async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  const { DescribeTableCommand } = await loadDynamoDbSdk()
   for (let waitedMs = 0; waitedMs < MAX_WAIT_MS; waitedMs += POLL_MS) {
     const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }))
     if (Table?.TableStatus === 'ACTIVE') return
@@ -52,6 +53,7 @@ async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): 
 
 /** TTL is housekeeping: no decision relies on it, so an engine without it is good enough. */
 async function expire(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  const { UpdateTimeToLiveCommand } = await loadDynamoDbSdk()
   const TimeToLiveSpecification = { AttributeName: STATE_TABLE.timeToLiveAttribute, Enabled: true }
   try {
     await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }))

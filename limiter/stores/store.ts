@@ -114,3 +114,16 @@ export const marksOf = ({ marks }: Item): SeenMarks => Object.fromEntries(ALL_MA
 /** Whether all of these marks still stand as seen. */
 export const standAsSeen = ({ marks }: Item, seen: SeenMarks): boolean =>
   Object.entries(seen).every(([mark, value]) => marks[mark] === value)
+
+/**
+ * What `instanceof` says of a class of which a program may have two: it imports one, of the ES modules, and a package
+ * that it uses requires the other, of the CommonJS modules (ADR 0057). An instance of either is one of both. They know
+ * each other by the `kind` of their prototypes. A class that a program derives has none of its own, and only its own
+ * instances.
+ */
+export function isOfKind({ prototype }: { readonly prototype: object }, value: unknown): boolean {
+  const kindOf = (one: object) => (Object.hasOwn(one, 'kind') ? (one as { readonly kind?: unknown }).kind : undefined)
+  for (let at = Object.getPrototypeOf(Object(value)); at; at = Object.getPrototypeOf(at))
+    if (at === prototype || (kindOf(prototype) && kindOf(at) === kindOf(prototype))) return true
+  return false
+}

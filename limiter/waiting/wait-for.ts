@@ -35,9 +35,6 @@ const RULES = {
 /** By how much a request may leave later than its lag says, in milliseconds, for timers are no more precise. */
 const maxLateMs = (lagMs: number): number => Math.max(5, lagMs / 4)
 
-/** @throws ConfigError with every mistake in the options. */
-export const checkWaitOptions = (options: unknown): void => checkOptions(options, RULES)
-
 /** Lets requests wait for their turn, a queue for each subject. */
 export class WaitQueues {
   private readonly queues = new Map<string, WaitQueue>()
@@ -49,12 +46,18 @@ export class WaitQueues {
     private readonly lookAgainMs: number,
   ) {}
 
-  /** See `Limiter.waitFor`. */
-  async waitFor(given: Charge, { maxWaitMs = Infinity, lagMs, signal }: WaitLimits): Promise<Decision> {
-    checkLocksNobodyOut(given)
-    if (lagMs !== undefined) checkSpaced(given)
-    const costs = given.costs && { ...given.costs } // its caller may change it meanwhile
-    const charge = { ...given, costs, isPaced: true }
+  /**
+   * See `Limiter.waitFor`.
+   *
+   * @param given what is charged, once the options are checked.
+   * @throws ConfigError with every mistake in the options.
+   */
+  async waitFor(options: WaitLimits, given: () => Charge): Promise<Decision> {
+    checkOptions(options, RULES)
+    const { maxWaitMs = Infinity, lagMs, signal } = options
+    const charge = { ...given(), isPaced: true }
+    checkLocksNobodyOut(charge)
+    if (lagMs !== undefined) checkSpaced(charge)
     const units = toUnits(charge)
     signal?.throwIfAborted()
     if (this.canNeverPass(units)) return this.charger.decide([charge])

@@ -104,6 +104,9 @@ export const tierItem = (name: string, limit: unknown, more: Readonly<Record<str
   ...more,
 })
 
+/** The first call loads the SDK; after it, calls begin at once, at which these suites look. */
+beforeAll(() => sdkCalls({ send: async () => ({}) } as never).call('GetItem', { TableName: 'config', Key: {} }))
+
 /** How the config table `config` is read by a table's client: what every reader of it is made with. */
 export const readingOf = (
   { client }: { readonly client: Pick<DynamoDBClient, 'send'> },

@@ -19,7 +19,7 @@ const FROM_REGISTRY = [
 
 /** What a page says before its first `npx sluice`, or links to: where that is this package. */
 const WHERE =
-  /npm ci\b|npm pack\b|npm install|in the clone|project that has the package|\]\([^)]*(?:tutorial|deploy|cli|run-before-your-own-server)\.md/i
+  /npm ci\b|npm run package\b|npm install|in the clone|project that has the package|\]\([^)]*(?:tutorial|deploy|cli|run-before-your-own-server)\.md/i
 
 const COMMAND = /\bnpx sluice\b/
 

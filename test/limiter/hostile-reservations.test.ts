@@ -80,7 +80,7 @@ describe('a reservation that somebody else has written', () => {
       firstForm([chance, forMs, forge(subject)], [[[]]]),
     ]) {
       await expect(one.settle(forged, 0)).rejects.toThrow(ReservationError)
-      expect(() => one.meter(forged)).toThrow(ReservationError)
+      await expect(one.meter(forged).debit(1)).rejects.toThrow(ReservationError)
     }
   })
 

@@ -454,7 +454,7 @@ describe('a meter', () => {
     await meter.debit(1)
     expect(write).toHaveBeenCalledTimes(2)
     for (const step of [0, 1.5, '2'] as number[])
-      expect(() => one.meter(reservation, { step })).toThrow(
+      await expect(one.meter(reservation, { step }).debit(1)).rejects.toThrow(
         `step must be a positive integer, got ${JSON.stringify(step)}`,
       )
   })

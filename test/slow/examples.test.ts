@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
+import { packInto } from './packed'
 
 const ROOT = join(__dirname, '..', '..')
 const EXAMPLES = join(ROOT, 'examples')
@@ -18,12 +19,12 @@ describe("a stranger's apps, with the package from its tarball", () => {
   let aws: MiniStack
 
   beforeAll(async () => {
-    const [{ filename }] = JSON.parse(await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', home]))
+    const { tarball } = await packInto(home)
     writeFileSync(join(home, 'package.json'), '{ "private": true }')
     const beside = ['aws-cdk-lib', 'constructs', 'esbuild', '@aws-sdk/client-dynamodb'].map(
       (name) => `${name}@${devDependencies[name]}`,
     )
-    await run(home, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${filename}`, ...beside])
+    await run(home, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, ...beside])
     cpSync(EXAMPLES, home, { recursive: true })
     aws = await startMiniStack()
   }, 300_000)

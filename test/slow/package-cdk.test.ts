@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { packInto } from './packed'
 
 const ROOT = join(__dirname, '..', '..')
 const { devDependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
@@ -38,8 +39,7 @@ describe('the constructs, installed from the tarball', () => {
   let tarball = ''
 
   beforeAll(async () => {
-    const packed = await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', folder])
-    tarball = join(folder, JSON.parse(packed)[0].filename)
+    tarball = (await packInto(folder)).tarball
   }, 180_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

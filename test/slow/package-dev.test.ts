@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
 import { ownServer } from '../local/own-server'
+import { packInto } from './packed'
 
 const ROOT = join(__dirname, '..', '..')
 const { dependencies: ofGateway } = JSON.parse(readFileSync(join(ROOT, 'local', 'package.json'), 'utf8'))
@@ -46,9 +47,9 @@ function sluice(...args: string[]) {
 }
 
 beforeAll(async () => {
-  const [packed] = JSON.parse(await npm(ROOT, 'pack', '--json', '--pack-destination', project))
+  const { tarball } = await packInto(project)
   writeFileSync(join(project, 'package.json'), '{ "private": true }')
-  await install(`./${packed.filename}`)
+  await install(tarball)
 }, 180_000)
 
 describe('a project of one’s own with the package alone', () => {

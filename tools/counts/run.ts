@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Counts, countAll, RECORDED } from './count'
+import { bundleBytes, PROGRAMS } from './first-chunk'
 import { LIMITS } from './limits'
 import { referenceOf } from './reference'
 
@@ -23,12 +24,27 @@ function print(counts: Counts): void {
     const { most, goal } = LIMITS[name] ?? {}
     return [name, ...[now, RECORDED[name], most, goal].map((one) => one?.toLocaleString('en') ?? '')]
   })
-  const lines = [['', 'now', 'b620fa4', 'at most', 'goal'], ...rows].map(
-    ([name, ...figures]) => `${name!.padEnd(68)}${figures.map((one) => one.padStart(10)).join('')}\n`,
-  )
-  process.stdout.write(lines.join(''))
+  printTable([['', 'now', 'b620fa4', 'at most', 'goal'], ...rows])
 }
 
+function printTable(rows: readonly (readonly string[])[]): void {
+  for (const [name, ...figures] of rows)
+    process.stdout.write(`${name!.padEnd(68)}${figures.map((one) => one.padStart(10)).join('')}\n`)
+}
+
+function printBundles(root: string): void {
+  const rows = Object.entries(PROGRAMS).map(([name, { program, most, goal }]) => {
+    const { first, all } = bundleBytes(root, program)
+    return [name, ...[first, all, most, goal].map((one) => one.toLocaleString('en'))]
+  })
+  const head = ['bytes of a program, bundled as an ES module and minified', 'first', 'all', 'at most', 'goal']
+  printTable([head, ...rows])
+}
+
+const ROOT = resolve(__dirname, '..', '..')
+
 if (option === '--record' && folder !== undefined) record(resolve(folder))
-else if (option === undefined) print(countAll(resolve(__dirname, '..', '..')))
-else throw new Error('npm run counts takes nothing, or --record and a folder')
+else if (option === undefined) {
+  print(countAll(ROOT))
+  printBundles(ROOT)
+} else throw new Error('npm run counts takes nothing, or --record and a folder')

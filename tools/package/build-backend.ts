@@ -1,5 +1,6 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { BuildOptions } from 'esbuild'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
 import { functionBundleOptions, ROOT } from '../../lib/authorizer-bundle'
@@ -11,12 +12,15 @@ const folder = join(ROOT, 'packages', 'backend')
 const dist = join(folder, 'dist')
 
 rmSync(dist, { recursive: true, force: true })
-const metafile = buildSplit({
+const options = {
   ...functionBundleOptions,
   entryPoints: { index: join(ROOT, 'backend', 'index.ts') },
   outdir: dist,
   charset: 'utf8',
-})
+} satisfies BuildOptions
+const metafile = buildSplit(options)
+buildSplit({ ...options, format: 'esm', outExtension: { '.js': '.mjs' } })
+writeFileSync(join(dist, 'index.d.mts'), "export * from './index.js'\n")
 writeNotices(metafile, ROOT, dist)
 
 /** The types in one file, and only those that the entry point shows: on a disk, each file takes 4 KB. */

@@ -8,12 +8,10 @@ import { finishDeclarations } from './declarations'
 import { buildLibrary } from './library'
 
 /** The step of `npm run build` after the compiler, which wrote the declarations: `dist` as users get it (ADR 0033). */
-const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-  exports: Record<string, string | { readonly types: string }>
+const { files: sources } = JSON.parse(readFileSync(join(ROOT, 'tsconfig.build.json'), 'utf8')) as {
+  files: readonly string[]
 }
-const entries = Object.values(exports).flatMap((entry) =>
-  typeof entry === 'string' ? [] : entry.types.replace(/^\.\/dist\/|\.d\.ts$/g, ''),
-)
+const entries = sources.map((source) => source.replace(/\.ts$/, ''))
 
 const dist = join(ROOT, 'dist')
 buildLibrary(dist, entries)

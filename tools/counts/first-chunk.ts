@@ -1,0 +1,62 @@
+import { dirname, join } from 'node:path'
+import { buildSync } from 'esbuild'
+
+/** Bytes of a program's bundle, by what is loaded when. */
+export interface BundleBytes {
+  /** What it loads before it runs: the first file, with all that it imports statically. */
+  readonly first: number
+  /** All files, those that are imported when they are needed too. */
+  readonly all: number
+}
+
+/** What users write: one policy in force, nothing more. */
+const MEMORY = `import { createLimiter, MemoryStore } from './limiter'
+  export const limiter = createLimiter({ store: new MemoryStore(), policies: [{ name: 'p', limit: 1, window: '1m' }] })`
+
+const DYNAMODB = `import { createLimiter, DynamoDbStore } from './limiter'
+  const store = new DynamoDbStore({ tableName: 't' })
+  export const limiter = createLimiter({ store, policies: [{ name: 'p', limit: 1, window: '1m' }] })`
+
+const MIDDLEWARE = `${MEMORY}\nimport { expressRateLimit } from './middleware'
+  export const middleware = expressRateLimit({ limiter })`
+
+const TIERED = `import { createTieredLimiter } from './tiered'
+  export const limiter = createTieredLimiter({ configTable: 'c', stateTable: 's' })`
+
+/** Programs by what they have of the library, with limits for what they load first: today's next KB, and the goal. */
+export const PROGRAMS: Readonly<
+  Record<string, { readonly program: string; readonly most: number; readonly goal: number }>
+> = {
+  'createLimiter with a MemoryStore': { program: MEMORY, most: 94_000, goal: 75_000 },
+  'createLimiter with a DynamoDbStore': { program: DYNAMODB, most: 102_000, goal: 90_000 },
+  'a middleware': { program: MIDDLEWARE, most: 108_000, goal: 110_000 },
+  createTieredLimiter: { program: TIERED, most: 198_000, goal: 200_000 },
+}
+
+/** A program as esbuild bundles it: an ES module, minified, split where something is imported by `import()`. */
+export function bundleBytes(root: string, program: string): BundleBytes {
+  const { metafile } = buildSync({
+    absWorkingDir: root,
+    stdin: { contents: program, resolveDir: root, loader: 'ts' },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    splitting: true,
+    platform: 'node',
+    target: 'node20',
+    mainFields: ['module', 'main'],
+    legalComments: 'none',
+    external: ['@aws-sdk/*'],
+    outdir: join(dirname(root), 'unwritten'),
+    write: false,
+    metafile: true,
+    logLevel: 'error',
+  })
+  const { outputs } = metafile
+  const bytesOf = (files: Iterable<string>) => [...files].reduce((sum, file) => sum + outputs[file]!.bytes, 0)
+  const first = new Set(Object.keys(outputs).filter((file) => file.endsWith('/stdin.js')))
+  for (const file of first)
+    for (const { kind, path } of outputs[file]!.imports)
+      if (kind === 'import-statement' && path in outputs) first.add(path)
+  return { first: bytesOf(first), all: bytesOf(Object.keys(outputs)) }
+}
