@@ -9,7 +9,17 @@ import type { LeaseState } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, isHot, OwnItem } from './own-item'
 import { claim, deposit, draw } from './pool-plans'
-import { allowedBy, DEPOSITS_PER_MS, deniedBy, depositOf, isClaimed, mostPools, type Pool, trickles } from './pools'
+import {
+  allowedBy,
+  DEPOSITS_PER_MS,
+  deniedBy,
+  depositOf,
+  isClaimed,
+  mostPools,
+  mostUnits,
+  type Pool,
+  trickles,
+} from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
 /** Below this share of what it had after the last deposit, a pool gets the next. */
@@ -33,7 +43,8 @@ export class Grants {
 
   /** The units of the request at least, and as many more as its instance will need; or none and a denial. */
   async take(ask: Ask): Promise<Grant> {
-    const { state, policies } = ask
+    const { state, policies, least } = ask
+    if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
     try {
       if (state.pools === 1) return await this.fromItem(ask)
     } catch (error) {
@@ -67,16 +78,17 @@ export class Grants {
       const key = poolKey(state)
       const { units, pool } = await this.drawn(key, ask)
       const now = this.items.now()
-      if (pool.count > 0) state.pools = pool.count
+      if (pool.count > 1) state.pools = pool.count
       if (units > 0) {
         if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignored)
         const { chargedAt, endsAt: expiresAt } = pool
-        return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
+        return { units, verdicts: allowedBy(pool, policies, now, units), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
+      if (pool.count === 1) await this.own.countPools(ask) // there may be more again
       if (state.pools === 1) return this.fromItem(ask)
       if (deadline.leftMs <= LOOK_MS) throw contention()
       if (isAwaited) await new Promise((resolve) => setTimeout(resolve, LOOK_MS * (0.5 + Math.random())))
@@ -143,7 +155,7 @@ export class Grants {
 
   /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
   private isLow({ state: { key }, policies }: Ask, pool: Pool, now: EpochMs): boolean {
-    if (isClaimed(pool) || pool.left >= pool.level * LOW || now < pool.emptyUntil) return false
+    if (pool.count === 1 || isClaimed(pool) || pool.left >= pool.level * LOW || now < pool.emptyUntil) return false
     return now + estimateCapacity(this.items.view(key), policies, now, 0).endsInMs === pool.endsAt
   }
 }

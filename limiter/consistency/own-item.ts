@@ -9,8 +9,8 @@ import { estimateCapacity, remainingOf } from './capacity'
 import type { LeaseState } from './lease'
 import { pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
-import { decidePools } from './pool-plans'
-import { type Pool, poolsOf } from './pools'
+import { countPools, decidePools } from './pool-plans'
+import { type Pool, poolsFor } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
 /** What is asked of a subject for a lease. */
@@ -61,8 +61,9 @@ export class OwnItem {
       const isAllowed = allAllow(verdicts)
       if (!isAllowed && units > least) continue
       const view = this.items.view(key)
-      state.pools = poolsOf(view?.item)
-      const expiresAt = now + estimateCapacity(view, policies, now, 0).endsInMs
+      state.pools = poolsFor(view?.item, policies, now)
+      // others may have begun the next window between the charge and its answer
+      const expiresAt = now + Math.min(available.endsInMs, estimateCapacity(view, policies, now, 0).endsInMs)
       return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt, isScarce }
     }
   }
@@ -76,6 +77,12 @@ export class OwnItem {
     const { key } = state
     state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, pool), deadline)
     return state.pools
+  }
+
+  /** Reads how many pools there are. */
+  async countPools({ state, policies, deadline }: Ask): Promise<void> {
+    const { key } = state
+    state.pools = await this.items.run(key, countPools(this.items, { key, policies }), deadline)
   }
 
   /** Makes a call, unless an item of the subject was throttled a moment ago. */

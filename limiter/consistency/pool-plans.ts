@@ -14,24 +14,40 @@ import {
 import type { EpochMs } from '../clock'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
-import { countingMs, numbersOf, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, poolsOf, wantedPools } from './pools'
+import {
+  countingMs,
+  numbersOf,
+  POOL_PREFIX,
+  type Pool,
+  poolFieldsIn,
+  poolOf,
+  poolsFor,
+  poolsOf,
+  wantedPools,
+} from './pools'
+
+/** Reads how many pools there are for these policies. */
+export function* countPools(items: KnownItems, { policies }: Subject): Plan<number> {
+  const { item } = yield READ
+  return poolsFor(item, policies, items.now())
+}
 
 /**
  * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
  *
- * @returns how many there are.
+ * @returns how many there are for these policies.
  */
 export function* decidePools(items: KnownItems, { key, policies }: Subject, pool: Pool | undefined): Plan<number> {
   const { item } = yield READ
   const now = items.now()
   const count = poolsOf(item)
   const wanted = wantedPools(item, pool, policies, now)
-  if (wanted === count) return count
+  if (wanted === count) return poolsFor(item, policies, now)
   const seen = poolFieldsIn(item)
   const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
   const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now)) }
   yield writing(items.fit([part], policies, item, now))
-  return poolsOf(items.view(key)?.item)
+  return poolsFor(items.view(key)?.item, policies, now)
 }
 
 const guardOf = (seen: Fields | undefined, field: string): Clause =>
@@ -41,7 +57,7 @@ const guardOf = (seen: Fields | undefined, field: string): Clause =>
  * Takes units from a pool, in one write if it has as many as was seen last.
  *
  * @param unitsOf how many of the pool's to take; 0 for none.
- * @returns the units, and the pool as it was found after that.
+ * @returns the units, and the pool as it was found after that, with the times of these units.
  */
 export function* draw(
   items: KnownItems,
@@ -58,7 +74,9 @@ export function* draw(
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
       const write = when(guard, add('l', -units), add('u', units), add('n', 1))
       const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
-      if (kind !== 'refused') return { units, pool: poolOf(items.view(key)?.item) }
+      // others may have made the next deposit between the write and its answer
+      const { chargedAt, endsAt } = pool
+      if (kind !== 'refused') return { units, pool: { ...poolOf(items.view(key)?.item), chargedAt, endsAt } }
     } else {
       if (isFresh) return { units, pool }
       yield READ

@@ -84,9 +84,14 @@ export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 
 /** The most pools that policies can have. Where one admits more than its limit, units are leased from the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
   if (policies.some(({ nonBlocking, written }) => nonBlocking || written.overrun)) return 1
-  const capacity = Math.min(...policies.map(({ counter }) => counter.step({}, 0, now).verdict.remaining))
-  return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(capacity / LEAST_UNITS))))
+  return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(mostUnits(policies, now) / LEAST_UNITS))))
 }
+
+/** The most units that policies ever allow at once. */
+export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
+  Math.min(...policies.map((policy) => wholeOf(policy, now)))
+
+const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
 /**
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
@@ -106,6 +111,12 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
 /** How many pools a subject's item says that there are; 1 where units are leased from the item itself. */
 export const poolsOf = (item: Item | undefined): number => Math.max(1, countIn(poolFieldsIn(item)))
 
+/** The same for these policies: others of the subject may have more than these can. */
+export function poolsFor(item: Item | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number {
+  const count = poolsOf(item)
+  return count === 1 ? 1 : Math.min(count, mostPools(policies, now))
+}
+
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
 const countIn = (fields: Fields | undefined): number => numberOf(fields, 's')
 
@@ -121,8 +132,8 @@ export function wantedPools(
   policies: readonly CompiledPolicy[],
   now: EpochMs,
 ): number {
-  const most = mostPools(policies, now)
   const count = poolsOf(own)
+  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
   if (!pool) return Math.min(most, count * FIRST_POOLS)
@@ -145,9 +156,22 @@ export const numbersOf = (verdicts: Verdicts, now: EpochMs): number[] =>
     allowed ? 0 : Math.ceil(now + retryAfterMs),
   ])
 
-/** What the policies said at a pool's last deposit, of a request that is allowed now. */
-export const allowedBy = ({ standing, chargedAt }: Pool, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
-  policies.map((_, i) => ({ ...verdictAt(standing, i, now), allowed: true, retryAfterMs: 0, chargedAt }))
+/**
+ * What the policies said at a pool's last deposit, of a request that is allowed now.
+ *
+ * @param units taken: where the subject was reset since they were charged, they are not left besides the whole limit.
+ */
+export const allowedBy = (
+  { standing, chargedAt }: Pool,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+  units: number,
+): Verdicts =>
+  policies.map((policy, i) => {
+    const { remaining, resetAfterMs } = verdictAt(standing, i, now)
+    const most = Math.max(0, wholeOf(policy, now) - units)
+    return { allowed: true, remaining: Math.min(remaining, most), resetAfterMs, retryAfterMs: 0, chargedAt }
+  })
 
 /** The same of one that is denied until then, since there are no units for it; who denies is who did so then, or all. */
 export function deniedBy(pool: Pool, policies: readonly CompiledPolicy[], now: EpochMs, until: EpochMs): Verdicts {
