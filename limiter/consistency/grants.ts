@@ -17,6 +17,7 @@ import {
   depositOf,
   isClaimed,
   mostPools,
+  mostUnits,
   type Pool,
   standingOf,
   trickles,
@@ -44,12 +45,13 @@ export class Grants {
 
   /** The units of the request at least, and as many more as its instance will need; or none and a denial. */
   async take(ask: Ask): Promise<Grant> {
-    const { state, policies } = ask
+    const { state, policies, least } = ask
+    if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
     try {
       if (state.pools === 1) return await this.fromItem(ask)
     } catch (error) {
       if (!isHot(error) || mostPools(policies, this.items.now()) === 1) throw error
-      if ((await this.own.decidePools(ask)) === 1) throw error
+      if ((await this.own.decidePools(ask, 'throttled')) === 1) throw error
     }
     return this.fromPool(ask)
   }
@@ -82,10 +84,11 @@ export class Grants {
       if (units > 0) {
         if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignored)
         const { chargedAt, endsAt: expiresAt } = pool
-        return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
+        return { units, verdicts: allowedBy(pool, policies, now, units), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
-      if (pool.count > 0) state.pools = pool.count // not before it is empty: nobody else would draw what it has
+      // not before it is empty: nobody else would draw what it has
+      if (pool.count > 0 && pool.count !== state.pools) await this.own.decidePools(ask)
       if (poolKey(state) !== key) continue
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
@@ -108,7 +111,7 @@ export class Grants {
     }
     const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf), deadline)
     return this.own.unlessThrottled(state, drawing).catch(async (error) => {
-      if (isHot(error)) await this.own.decidePools(ask).catch(ignored)
+      if (isHot(error)) await this.own.decidePools(ask, 'throttled').catch(ignored)
       throw error
     })
   }
@@ -158,9 +161,10 @@ export class Grants {
   }
 
   /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
-  private isLow({ state: { key }, policies }: Ask, pool: Pool, now: EpochMs): boolean {
-    if (isClaimed(pool) || pool.left >= pool.level * LOW || now < pool.emptyUntil) return false
-    return now + estimateCapacity(this.items.view(key), policies, now, 0).endsInMs === pool.endsAt
+  private isLow({ state, policies }: Ask, pool: Pool, now: EpochMs): boolean {
+    if (pool.count !== state.pools || isClaimed(pool) || pool.left >= pool.level * LOW || now < pool.emptyUntil)
+      return false
+    return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt
   }
 }
 

@@ -144,8 +144,8 @@ export class LeaseSize {
   untilEnd(now: EpochMs, endsInMs: number, othersTake: number): number {
     const activeMs = now - this.activeSince
     const own = this.short.lately(now)
-    if (activeMs < NEW_MS) return Math.max(own, othersTake)
-    const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(endsInMs, LONGEST_DRAW_MS)
+    if (activeMs < NEW_MS) return Math.floor(Math.max(own, othersTake))
+    const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(Math.max(0, endsInMs), LONGEST_DRAW_MS)
     return Math.floor(units - Math.sqrt(units))
   }
 

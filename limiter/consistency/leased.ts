@@ -146,7 +146,7 @@ export class Leased implements Strategy {
     const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
     state.lease = { left: surplus, units, takenAt, chargedAt, usedAt: takenAt, expiresAt, policies, verdicts }
     if (units > least) this.onEvent({ kind: 'lease', units })
-    return withMore(verdicts, surplus, 0)
+    return withMore(verdicts, isSpendable(state.lease, this.items.now()) ? surplus : 0, 0)
   }
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {

@@ -62,19 +62,20 @@ export class OwnItem {
       if (!isAllowed && units > least) continue
       const view = this.items.view(key)
       state.pools = poolsOf(view?.item, policies, now)
-      const expiresAt = now + estimateCapacity(view, policies, now, 0).endsInMs
+      // others may have begun the next window between the charge and its answer
+      const expiresAt = now + Math.min(available.endsInMs, estimateCapacity(view, policies, now, 0).endsInMs)
       return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt, isScarce }
     }
   }
 
   /**
-   * Reads the item, and changes how many pools there are where that is due.
+   * Reads how many pools there are, and changes that where it is due.
    *
-   * @param pool one of them as it is. @default an item of the subject gets more writes than it takes
+   * @param evidence as of `wantedPools`.
    */
-  async decidePools({ state, policies, deadline }: Ask, pool?: Pool): Promise<number> {
+  async decidePools({ state, policies, deadline }: Ask, evidence?: Pool | 'throttled'): Promise<number> {
     const { key } = state
-    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, pool), deadline)
+    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, evidence), deadline)
     return state.pools
   }
 

@@ -19,10 +19,14 @@ import { countIn, countingMs, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, pool
  *
  * @returns how many of them these policies draw from.
  */
-export function* decidePools(items: KnownItems, { key, policies }: Subject, pool: Pool | undefined): Plan<number> {
+export function* decidePools(
+  items: KnownItems,
+  { key, policies }: Subject,
+  evidence?: Pool | 'throttled',
+): Plan<number> {
   const { item } = yield READ
   const now = items.now()
-  const wanted = wantedPools(item, pool, policies, now)
+  const wanted = wantedPools(item, evidence, policies, now)
   if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
   const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
@@ -38,7 +42,7 @@ const guardOf = (seen: Fields | undefined, field: string): Clause =>
  * Takes units from a pool, in one write if it has as many as was seen last.
  *
  * @param unitsOf how many of the pool's to take; 0 for none.
- * @returns the units, and the pool as it was found after that.
+ * @returns the units, and the pool as it was found after that, with the times of these units.
  */
 export function* draw(
   items: KnownItems,
@@ -55,7 +59,9 @@ export function* draw(
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
       const write = when(guard, add('l', -units), add('u', units), add('n', 1))
       const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
-      if (kind !== 'refused') return { units, pool: poolOf(items.view(key)?.item) }
+      // others may have made the next deposit between the write and its answer
+      const { chargedAt, endsAt } = pool
+      if (kind !== 'refused') return { units, pool: { ...poolOf(items.view(key)?.item), chargedAt, endsAt } }
     } else {
       if (isFresh) return { units, pool }
       yield READ

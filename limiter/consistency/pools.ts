@@ -84,9 +84,14 @@ export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
   if (policies.some(({ nonBlocking, written }) => nonBlocking || written.overrun)) return 1
-  const capacity = Math.min(...policies.map(({ counter }) => counter.step({}, 0, now).verdict.remaining))
-  return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(capacity / LEAST_UNITS))))
+  return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(mostUnits(policies, now) / LEAST_UNITS))))
 }
+
+/** The most units that policies ever allow at once. */
+export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
+  Math.min(...policies.map((policy) => wholeOf(policy, now)))
+
+const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
 /**
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
@@ -118,22 +123,23 @@ export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item
  * How many pools there should be, by the writes that one of them had.
  *
  * @param own the subject's item as it is now.
- * @param pool `undefined` where the own item had more writes than it takes.
+ * @param evidence one of them as it is, or that an item had more writes than it takes. @default nothing is to change
  */
 export function wantedPools(
   own: Item,
-  pool: Pool | undefined,
+  evidence: Pool | 'throttled' | undefined,
   policies: readonly CompiledPolicy[],
   now: EpochMs,
 ): number {
-  const most = mostPools(policies, now)
   const count = countIn(own)
+  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
-  if (Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
-  if (!pool) return Math.min(most, count * FIRST_POOLS)
-  const countedMs = now - pool.since
-  const perSecond = (pool.writes * 1000) / countedMs
-  if (pool.since === 0 || countedMs < COUNTED_MS) return count
+  if (!evidence || Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
+  if (evidence === 'throttled') return Math.min(most, count * FIRST_POOLS)
+  const { since, writes } = evidence
+  const countedMs = now - since
+  const perSecond = (writes * 1000) / countedMs
+  if (since === 0 || countedMs < COUNTED_MS) return count
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count
@@ -151,9 +157,22 @@ export const standingOf = (verdicts: Verdicts, now: EpochMs): number[] =>
     allowed ? 0 : Math.ceil(now + retryAfterMs),
   ])
 
-/** What the policies said at a pool's last deposit, of a request that is allowed now. */
-export const allowedBy = ({ standing, chargedAt }: Pool, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
-  policies.map((_, i) => ({ ...verdictAt(standing, i, now), allowed: true, retryAfterMs: 0, chargedAt }))
+/**
+ * What the policies said at a pool's last deposit, of a request that is allowed now.
+ *
+ * @param units taken: where the subject was reset since they were charged, they are not left besides the whole limit.
+ */
+export const allowedBy = (
+  { standing, chargedAt }: Pool,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+  units: number,
+): Verdicts =>
+  policies.map((policy, i) => {
+    const { remaining, resetAfterMs } = verdictAt(standing, i, now)
+    const most = Math.max(0, wholeOf(policy, now) - units)
+    return { allowed: true, remaining: Math.min(remaining, most), resetAfterMs, retryAfterMs: 0, chargedAt }
+  })
 
 /** The same of one that is denied until then, for want of units. Those deny it that denied the deposit, or all. */
 export function deniedBy(pool: Pool, policies: readonly CompiledPolicy[], now: EpochMs, until: EpochMs): Verdicts {
