@@ -84,7 +84,7 @@ export class Grants {
       if (units > 0) {
         if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignored)
         const { chargedAt, endsAt: expiresAt } = pool
-        return { units, verdicts: allowedBy(pool, policies, now, units), takenAt: now, chargedAt, expiresAt }
+        return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       // not before it is empty: nobody else would draw what it has

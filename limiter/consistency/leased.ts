@@ -1,7 +1,9 @@
 import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
+import type { Deadline } from '../deadline'
 import type { Decider } from '../decider'
+import { contention } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
@@ -10,7 +12,7 @@ import { Grants } from './grants'
 import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
 import { pauseLeftMs } from './lease-pauses'
 import { LeaseSize } from './lease-size'
-import { MAX_POOLS } from './pools'
+import { MAX_POOLS, wholeOf } from './pools'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -49,17 +51,20 @@ export class Leased implements Strategy {
   async take(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
     const state = this.stateOf(charge)
+    let deadline: Deadline | undefined
     for (;;) {
       // While a lease is on its way, what is left of the last one belongs to the request that asks for it.
       const spent = state.granting ? undefined : this.spend(state, cost)
       const answer = spent ?? this.cachedDenial(charge)
       if (answer) return answer
+      deadline ??= this.items.deadline()
+      if (deadline.leftMs <= 0) throw contention()
       if (!state.granting) break
       state.awaited += cost
       await state.granting.catch(() => {}) // the request that began it fails; the others try again
       state.awaited -= cost
     }
-    state.granting = this.grant(state, charge)
+    state.granting = this.grant(state, charge, deadline)
     try {
       return await state.granting
     } finally {
@@ -128,19 +133,24 @@ export class Leased implements Strategy {
   }
 
   /** Takes a lease, of which this request's cost is spent at once. */
-  private async grant(state: LeaseState, { policies, cost }: Charge): Promise<Verdicts> {
+  private async grant(state: LeaseState, { policies, cost }: Charge, deadline: Deadline): Promise<Verdicts> {
     const { size } = state
     const now = this.items.now()
     const kept = isSpendable(state.lease, now) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const grant = await this.grants.take({ state, policies, least, deadline: this.items.deadline() }).catch((error) => {
+    const grant = await this.grants.take({ state, policies, least, deadline }).catch((error) => {
       size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
       throw error
     })
-    const { units, verdicts, takenAt, chargedAt, expiresAt, isScarce } = grant
-    const isDenied = !allAllow(verdicts)
+    const { units, takenAt, chargedAt, expiresAt, isScarce } = grant
+    const isDenied = !allAllow(grant.verdicts)
     if (isDenied || isScarce) this.pause(state, policies, takenAt)
-    if (isDenied) return verdicts
+    if (isDenied) return grant.verdicts
+    // after a reset, or a window that others began meanwhile, more is left than these units leave of the whole
+    const verdicts = grant.verdicts.map((verdict, i) => {
+      const most = Math.max(0, wholeOf(policies[i]!, takenAt) - units)
+      return verdict.remaining > most ? { ...verdict, remaining: most } : verdict
+    })
     size.spent(cost, takenAt)
     // what was held before is spent on this request; requests that pass uncharged go one by one
     const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0

@@ -91,7 +91,8 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
 export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
   Math.min(...policies.map((policy) => wholeOf(policy, now)))
 
-const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
+/** Units that a policy has when none are taken. */
+export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
 /**
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
@@ -157,22 +158,9 @@ export const standingOf = (verdicts: Verdicts, now: EpochMs): number[] =>
     allowed ? 0 : Math.ceil(now + retryAfterMs),
   ])
 
-/**
- * What the policies said at a pool's last deposit, of a request that is allowed now.
- *
- * @param units taken: where the subject was reset since they were charged, they are not left besides the whole limit.
- */
-export const allowedBy = (
-  { standing, chargedAt }: Pool,
-  policies: readonly CompiledPolicy[],
-  now: EpochMs,
-  units: number,
-): Verdicts =>
-  policies.map((policy, i) => {
-    const { remaining, resetAfterMs } = verdictAt(standing, i, now)
-    const most = Math.max(0, wholeOf(policy, now) - units)
-    return { allowed: true, remaining: Math.min(remaining, most), resetAfterMs, retryAfterMs: 0, chargedAt }
-  })
+/** What the policies said at a pool's last deposit, of a request that is allowed now. */
+export const allowedBy = ({ standing, chargedAt }: Pool, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
+  policies.map((_, i) => ({ ...verdictAt(standing, i, now), allowed: true, retryAfterMs: 0, chargedAt }))
 
 /** The same of one that is denied until then, for want of units. Those deny it that denied the deposit, or all. */
 export function deniedBy(pool: Pool, policies: readonly CompiledPolicy[], now: EpochMs, until: EpochMs): Verdicts {
