@@ -273,3 +273,28 @@ test('a lease is never larger than what was spent in the last ten seconds, nor t
     ),
   )
 })
+
+describe('what an instance will very probably spend', () => {
+  const steady = () => instance([100, 100, 100])
+
+  test.each([
+    [1000, 90],
+    [500, 42],
+    [2000, 185],
+    [60_000, 185],
+    [0, 0],
+    [-5, 0],
+  ])('in the %i ms until units end is %i of 100 a second', (endsInMs, units) => {
+    expect(steady().untilEnd(T0, endsInMs, 0)).toBe(units)
+  })
+
+  it('is what others draw while it has only just begun, or begun anew', () => {
+    const size = new LeaseSize(600_000)
+    size.spent(3, T0 - 50)
+    expect([size.untilEnd(T0, 1000, 40), size.untilEnd(T0, 1000, 0)]).toEqual([40, 3])
+    const again = instance([100])
+    again.spent(2, T0 + 60_000)
+    expect(again.untilEnd(T0 + 60_050, 1000, 40)).toBe(40)
+    expect(again.untilEnd(T0 + 60_100, 1000, 40)).not.toBe(40)
+  })
+})

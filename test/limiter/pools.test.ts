@@ -75,6 +75,8 @@ async function pooled(units: number, store?: StateStore) {
 }
 
 describe('a pool', () => {
+  const later = { endsAt: END + 60_000, chargedAt: END }
+
   it('gives each unit once, to whoever draws it', async () => {
     const { first, second, seen } = await pooled(100)
     const found = await Promise.all([drawn(first, 60), drawn(second, 30), drawn(second, 30)])
@@ -107,9 +109,29 @@ describe('a pool', () => {
     const one = await pooled(100)
     await deposited(one.first, (await claimed(one.first, await one.seen()))!, 40)
     expect(await one.seen()).toMatchObject({ left: 140, level: 140, endsAt: END, chargedAt: T })
-    const next = { endsAt: END + 60_000, chargedAt: END }
-    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, next)
-    expect(await one.seen()).toMatchObject({ left: 70, level: 70, ...next })
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, later)
+    expect(await one.seen()).toMatchObject({ left: 70, level: 70, ...later })
+  })
+
+  it('gives no units of another window than the one that was seen', async () => {
+    const one = await pooled(100)
+    await drawn(one.second, 1)
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, later)
+    const ofThis = draw(one.second, subject, ({ endsAt }) => (endsAt === END ? 10 : 0))
+    expect((await one.second.run(subject.key, ofThis)).units).toBe(0)
+    expect((await one.seen()).left).toBe(70)
+  })
+
+  it('says of units whose answer was lost when they end, whatever was put in since', async () => {
+    const store = new FaultyStore(new MemoryStore())
+    const one = await pooled(100, store)
+    const [seen] = [await one.seen(), await drawn(one.second, 1)]
+    store.plan(['answer lost'], async () => {
+      await deposited(one.first, (await claimed(one.first, seen))!, 70, later)
+    })
+    const { units, pool } = await drawn(one.second, 10)
+    expect([units, pool.endsAt, pool.chargedAt]).toEqual([10, END, T])
+    expect(await one.seen()).toMatchObject({ left: 70, ...later })
   })
 
   it('keeps its units where the own item had none', async () => {
