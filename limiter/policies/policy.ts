@@ -160,3 +160,27 @@ export interface Policy extends Acting {
 
 /** Such as `250ms`, `30s`, `1m`, `12h`, `7d`: a whole number and its unit. */
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+/** Fields that only some algorithms read. */
+export const READ_BY = {
+  window: ALGORITHM_NAMES,
+  cost: ALGORITHM_NAMES,
+  maxDelay: ALGORITHM_NAMES,
+  delayIn: ALGORITHM_NAMES,
+  blockFor: ALGORITHM_NAMES,
+  after: ALGORITHM_NAMES,
+  extend: ALGORITHM_NAMES,
+  overrun: ALGORITHM_NAMES,
+  syncMs: ALGORITHM_NAMES,
+  timeout: [CONCURRENCY],
+  timezone: ['fixed-window'],
+  overage: ['fixed-window'],
+  burst: ['token-bucket', 'leaky-bucket', 'gcra'],
+  refill: ['token-bucket'],
+  mode: ['leaky-bucket'],
+  buckets: ['sliding-buckets'],
+  countDenied: ['sliding-log'],
+} as const
+
+/** The same for the compiler. */
+export type ReadBy = { readonly [Field in keyof typeof READ_BY]: (typeof READ_BY)[Field][number] }

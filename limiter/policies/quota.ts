@@ -24,6 +24,7 @@ import {
   type ConcurrencyInput,
   type Counting,
   type PolicyInput,
+  READ_BY,
 } from './policy'
 import { type Place, report } from './report'
 
@@ -78,31 +79,7 @@ const BUILD = {
 export const gridOf = ({ window, timezone = 'UTC' }: Pick<PolicyInput, 'window' | 'timezone'>): WindowGrid =>
   isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(parseDuration(window)!)
 
-/** Fields that only some algorithms read. */
-const READ_BY = {
-  window: ALGORITHM_NAMES,
-  cost: ALGORITHM_NAMES,
-  maxDelay: ALGORITHM_NAMES,
-  delayIn: ALGORITHM_NAMES,
-  blockFor: ALGORITHM_NAMES,
-  after: ALGORITHM_NAMES,
-  extend: ALGORITHM_NAMES,
-  overrun: ALGORITHM_NAMES,
-  syncMs: ALGORITHM_NAMES,
-  timeout: [CONCURRENCY],
-  timezone: ['fixed-window'],
-  overage: ['fixed-window'],
-  burst: ['token-bucket', 'leaky-bucket', 'gcra'],
-  refill: ['token-bucket'],
-  mode: ['leaky-bucket'],
-  buckets: ['sliding-buckets'],
-  countDenied: ['sliding-log'],
-} as const
-
 const hasBurst = (algorithm: AlgorithmName): boolean => (READ_BY.burst as readonly AlgorithmName[]).includes(algorithm)
-
-/** The same for the compiler. */
-export type ReadBy = { readonly [Field in keyof typeof READ_BY]: (typeof READ_BY)[Field][number] }
 
 /** Requests of one subject that hold something at one time: 37 KB of its item. */
 export const MAX_SLOTS = 1000

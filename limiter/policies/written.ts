@@ -1,6 +1,5 @@
 import type { CalendarUnit } from './calendar'
-import type { AnyPolicyInput, CONCURRENCY, ConcurrencyInput, Duration, PolicyInput } from './policy'
-import type { ReadBy } from './quota'
+import type { AnyPolicyInput, CONCURRENCY, ConcurrencyInput, Duration, PolicyInput, ReadBy } from './policy'
 
 declare const mistake: unique symbol
 
