@@ -25,11 +25,11 @@ const MIN_SHARE = 0.02
 /** Histories in memory: as many of these 120,000 as there is time for, run in portions. */
 const IN_MEMORY = [
   { kind: 'crowded', seed: 7, count: 1000, portion: 500 },
-  { kind: 'costs', seed: 5, count: 10_000, portion: 2500 },
-  { kind: 'holding', seed: 9, count: 10_000, portion: 2500 },
-  { kind: 'rolling', seed: 4, count: 10_000, portion: 2500 },
-  { kind: 'looser', seed: 3, count: 20_000, portion: 5000 },
-  { kind: 'strict', seed: 2, count: 69_000, portion: 3000 },
+  { kind: 'costs', seed: 5, count: 10_000, portion: 1000 },
+  { kind: 'holding', seed: 9, count: 10_000, portion: 1000 },
+  { kind: 'rolling', seed: 4, count: 10_000, portion: 1000 },
+  { kind: 'looser', seed: 3, count: 20_000, portion: 1000 },
+  { kind: 'strict', seed: 2, count: 69_000, portion: 1500 },
 ]
 const IN_MEMORY_MS = 0.75 * MINUTE
 const CORES = 2
