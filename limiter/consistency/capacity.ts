@@ -18,7 +18,7 @@ export function estimateCapacity(
   pauseMs: number,
 ) {
   const remaining = remainingOf(view, policies, now)
-  const capacities = policies.map(({ counter }) => counter.step({}, 0, now).verdict.remaining)
+  const capacities = policies.map((policy) => wholeOf(policy, now))
   const shares = remaining.map((left, i) => left / capacities[i]!)
   const tightest = shares.indexOf(Math.min(...shares))
   const endsInMs = Math.min(...policies.map((policy) => spendableMs(view, policy, now)))
@@ -39,6 +39,9 @@ function spendableMs(view: View | undefined, policy: CompiledPolicy, now: EpochM
   const ms = counter.leaseExpiresAt(fieldsOf(view?.item, policy) ?? {}, now)! - now
   return ms > 0 ? ms : counter.leaseExpiresAt({}, now)! - now
 }
+
+/** Units that a policy has when none are taken. */
+export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
 /** The units that each policy has left, if none were charged since the view. */
 export function remainingOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number[] {

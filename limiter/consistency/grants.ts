@@ -136,11 +136,12 @@ export class Grants {
     }
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, forMs, 0))
+    const wanted = Math.max(1, least)
     let isTrickling = false
-    const grant = await this.own.charge({ ...ask, least: Math.max(1, least) }, (available, now) => {
+    const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
       isTrickling = available.refill > 0
       const units = depositOf(claimed, available, count, ownUnits(now, available.endsInMs), now)
-      return { units: Math.max(1, least, units), isScarce: false }
+      return { units, isScarce: false }
     })
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
@@ -154,7 +155,7 @@ export class Grants {
       count,
       standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
-      refused: Math.max(1, units > 0 ? 1 : least),
+      refused: units > 0 ? 1 : wanted,
     }
     await this.items.run(key, deposit(this.items, pool, claimed, made), deadline).catch(ignored)
     return { ...grant, units: taken }

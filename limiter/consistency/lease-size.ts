@@ -65,6 +65,7 @@ export class LeaseSize {
   private watchedMs = 0
   /** When this instance spent its first unit after it had spent none for a while. */
   private activeSince: EpochMs = Number.NEGATIVE_INFINITY
+  private spentAt: EpochMs = Number.NEGATIVE_INFINITY
   private throttledUntil: EpochMs = Number.NEGATIVE_INFINITY
 
   /** @param windowMs the shortest window of the policies. */
@@ -80,7 +81,8 @@ export class LeaseSize {
 
   /** This instance spent so many units. */
   spent(units: number, now: EpochMs): void {
-    if (this.long.lately(now) === 0 || this.activeSince > now) this.activeSince = now
+    if (now - this.spentAt > this.long.spanMs || this.activeSince > now) this.activeSince = now
+    this.spentAt = now
     this.short.add(units, now)
     this.long.add(units, now)
   }

@@ -4,7 +4,6 @@ import {
   atLeast,
   type Clause,
   exactly,
-  type Fields,
   numberOf,
   replace,
   set,
@@ -29,14 +28,18 @@ export function* decidePools(
   const wanted = wantedPools(item, evidence, policies, now)
   if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
-  const guard = [guardOf(seen, 's'), guardOf(seen, 'o')]
+  const guard = ['s', 'o'].map((field) => asSeen(field, numberOf(seen, field)))
   const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now)) }
   yield writing(items.fit([part], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
 }
 
-const guardOf = (seen: Fields | undefined, field: string): Clause =>
-  seen?.[field] === undefined ? absentOrAtMost(field, 0) : exactly(field, numberOf(seen, field))
+/** @param value 0 where there is none. */
+const asSeen = (field: string, value: number): Clause =>
+  value === 0 ? absentOrAtMost(field, 0) : exactly(field, value)
+
+/** A pool as it was seen last. */
+const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?.item)
 
 /**
  * Takes units from a pool, in one write if it has as many as was seen last.
@@ -61,7 +64,7 @@ export function* draw(
       const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
       // others may have made the next deposit between the write and its answer
       const { chargedAt, endsAt } = pool
-      if (kind !== 'refused') return { units, pool: { ...poolOf(items.view(key)?.item), chargedAt, endsAt } }
+      if (kind !== 'refused') return { units, pool: { ...seenIn(items, key), chargedAt, endsAt } }
     } else {
       if (isFresh) return { units, pool }
       yield READ
@@ -78,14 +81,11 @@ export function* draw(
 export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool): Plan<Pool | undefined> {
   const now = items.now()
   const generation = 2 * items.nextId().value + 1 // as no other claim has
-  const part = { prefix: POOL_PREFIX, write: when([sameGeneration(seen)], set('g', generation), add('n', 1)) }
+  const part = { prefix: POOL_PREFIX, write: when([asSeen('g', seen.generation)], set('g', generation), add('n', 1)) }
   const { kind } = yield writing(items.fit([part], policies, items.view(key)?.item, now))
-  const pool = poolOf(items.view(key)?.item)
+  const pool = seenIn(items, key)
   return kind !== 'refused' && pool.generation === generation ? pool : undefined
 }
-
-const sameGeneration = ({ generation }: Pool): Clause =>
-  generation === 0 ? absentOrAtMost('g', 0) : exactly('g', generation)
 
 /** What a claimed pool gets: units, and what its other fields are after that. */
 export interface Deposit extends Pick<Pool, 'chargedAt' | 'endsAt' | 'count' | 'standing' | 'emptyUntil' | 'refused'> {

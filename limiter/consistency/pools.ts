@@ -3,6 +3,7 @@ import { type Fields, listOf, numberOf } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Item } from '../stores/store'
+import { wholeOf } from './capacity'
 import type { Capacity } from './lease-size'
 
 /** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
@@ -15,7 +16,8 @@ const TOO_MANY_PER_SECOND = 800
 const FEW_PER_SECOND = 80
 /** Writes are counted for so long, at least, and a new number of pools stands for twice that, in milliseconds. */
 const COUNTED_MS = 1000
-const FIRST_POOLS = 4
+/** By so much their number grows where that was far too small: an item was throttled, or nearly. */
+const QUICK_GROWTH = 4
 export const MAX_POOLS = 64
 /** A deposit is this share of what is left of the limit, divided by the number of pools. */
 const DEPOSITED = 3 / 4
@@ -58,7 +60,7 @@ export interface Pool {
 }
 
 export function poolOf(item: Item | undefined): Pool {
-  const fields = item?.policies[POOL_PREFIX]
+  const fields = poolFieldsIn(item)
   const number = (name: string) => numberOf(fields, name)
   return {
     left: number('l'),
@@ -90,9 +92,6 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
 /** The most units that policies ever allow at once. */
 export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
   Math.min(...policies.map((policy) => wholeOf(policy, now)))
-
-/** Units that a policy has when none are taken. */
-export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
 /**
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
@@ -136,12 +135,12 @@ export function wantedPools(
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (!evidence || Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
-  if (evidence === 'throttled') return Math.min(most, count * FIRST_POOLS)
+  if (evidence === 'throttled') return Math.min(most, count * QUICK_GROWTH)
   const { since, writes } = evidence
   const countedMs = now - since
   const perSecond = (writes * 1000) / countedMs
   if (since === 0 || countedMs < COUNTED_MS) return count
-  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
+  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * QUICK_GROWTH)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count
 }

@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import newest from 'typescript'
+import manifest from '../../package.json'
 
 export const ROOT = join(__dirname, '..', '..')
 
 type Compiler = typeof newest
+type Types = { readonly types: string }
 
 const oldest: Compiler = createRequire(join(ROOT, 'tools', 'oldest-typescript', 'package.json'))('typescript')
 if (!oldest.version.startsWith('5.4.'))
@@ -13,16 +15,14 @@ if (!oldest.version.startsWith('5.4.'))
 /** The oldest compiler that reads the package's types, and the newest. */
 export const COMPILERS = [oldest, newest] as const
 
-/** The entry points of the package. */
-const ENTRIES = {
-  sluice: 'lib/index',
-  'sluice/limiter': 'limiter/index',
-  'sluice/backend': 'backend/index',
-  'sluice/middleware': 'middleware/index',
-  'sluice/express-rate-limit': 'middleware/express-rate-limit-store',
-  'sluice/tiered': 'tiered/index',
-  'sluice/store-contract': 'limiter/stores/store-contract',
-}
+/** The entry points of the package, and the paths of their sources without `.ts`. */
+const ENTRIES = Object.fromEntries(
+  Object.entries<string | Types | { readonly require: Types }>(manifest.exports).flatMap(([name, at]) => {
+    if (typeof at === 'string') return []
+    const { types } = 'require' in at ? at.require : at
+    return [[join(manifest.name, name), types.replace('./dist/', '').replace('.d.ts', '')]]
+  }),
+)
 
 /** Where no file is: the declarations of the package, as it is published. */
 export const DECLARATIONS = join(ROOT, 'declarations')
