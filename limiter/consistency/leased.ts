@@ -114,8 +114,7 @@ export class Leased implements Strategy {
   }
 
   private leftOf(subject: Subject): number {
-    const lease = this.stateIn(subject)?.lease
-    return isSpendable(lease, this.items.now()) ? lease.left : 0
+    return leftAt(this.stateIn(subject), this.items.now())
   }
 
   private stateIn({ key, policies }: Subject): LeaseState | undefined {
@@ -133,11 +132,11 @@ export class Leased implements Strategy {
   }
 
   /** Takes a lease, of which this request's cost is spent at once. */
-  private async grant(state: LeaseState, { policies, cost }: Charge, deadline: Deadline): Promise<Verdicts> {
+  private async grant(state: LeaseState, charge: Charge, deadline: Deadline): Promise<Verdicts> {
     const { size } = state
+    const { policies, cost } = charge
     const now = this.items.now()
-    const kept = isSpendable(state.lease, now) ? state.lease : undefined
-    const least = cost - (kept?.left ?? 0)
+    const least = cost - leftAt(state, now)
     const grant = await this.grants.take({ state, policies, least, deadline }).catch((error) => {
       size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
       throw error
@@ -151,12 +150,15 @@ export class Leased implements Strategy {
       const most = Math.max(0, wholeOf(policies[i]!, takenAt) - units)
       return verdict.remaining > most ? { ...verdict, remaining: most } : verdict
     })
-    size.spent(cost, takenAt)
-    // what was held before is spent on this request; requests that pass uncharged go one by one
-    const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
-    state.lease = { left: surplus, units, takenAt, chargedAt, usedAt: takenAt, expiresAt, policies, verdicts }
     if (units > least) this.onEvent({ kind: 'lease', units })
-    return withMore(verdicts, isSpendable(state.lease, this.items.now()) ? surplus : 0, 0)
+    // requests that pass uncharged go one by one
+    const isLeased = verdicts.some(isCharged) && !state.forgotten
+    const left = isLeased ? leftAt(state, takenAt) + units : cost
+    state.lease = { left, units, takenAt, chargedAt, usedAt: takenAt, expiresAt, policies, verdicts }
+    if (left < cost) return this.grant(state, charge, deadline) // what was held before could be spent no longer
+    state.lease.left -= cost
+    size.spent(cost, takenAt)
+    return withMore(verdicts, leftAt(state, this.items.now()), 0)
   }
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {
@@ -208,6 +210,10 @@ export class Leased implements Strategy {
     return this.items.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
 }
+
+/** Units at hand that can be spent. */
+const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
+  isSpendable(state?.lease, now) ? state!.lease!.left : 0
 
 const newState = (key: string, terms: string, shortestMs: number): LeaseState => ({
   key,

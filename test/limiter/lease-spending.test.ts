@@ -87,6 +87,24 @@ describe('a lease', () => {
     expect(one.taken).toHaveLength(1)
   })
 
+  it('that comes after the end of the rest of an earlier one pays for the whole request', async () => {
+    const one = world(daily(100_000, { window: '10s' }))
+    await one.busy(8000)
+    await withLease(one.policies, 'k', one)
+    const held = await one.held()
+    await one.others.decideBatch({
+      key: 'k',
+      policies: one.policies,
+      requests: [{ cost: 100_000 - (await one.used()) }],
+    })
+    const nextWindow = () => {
+      one.now = MIDNIGHT + 10_000
+    }
+    Object.defineProperty(one, 'delayed', { get: nextWindow }) // before the second try
+    await one.take(held + 5)
+    expect(await one.used()).toBe(held + 5 + (await one.held()))
+  })
+
   it('is kept apart for each subject and each list of policies with their limits', async () => {
     const one = await withLease()
     const held = await one.held()
