@@ -139,7 +139,7 @@ export class Grants {
     const wanted = Math.max(1, least)
     let isTrickling = false
     const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
-      isTrickling = available.refill > 0
+      isTrickling = available.refill > available.left
       const units = depositOf(claimed, available, count, ownUnits(now, available.endsInMs), now)
       return { units, isScarce: false }
     })
