@@ -16,6 +16,7 @@ import {
   deniedBy,
   depositOf,
   isClaimed,
+  isEnough,
   mostPools,
   mostUnits,
   type Pool,
@@ -48,10 +49,10 @@ export class Grants {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
     try {
-      if (state.pools === 1) return await this.fromItem(ask)
+      if (state.pools.count === 1) return await this.fromItem(ask)
     } catch (error) {
       if (!isHot(error) || mostPools(policies, this.items.now()) === 1) throw error
-      if ((await this.own.decidePools(ask, 'throttled')) === 1) throw error
+      if ((await this.own.decidePools(ask, 'throttled')).count === 1) throw error
     }
     return this.fromPool(ask)
   }
@@ -88,7 +89,7 @@ export class Grants {
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       // not before it is empty: nobody else would draw what it has
-      if (pool.count > 0 && pool.count !== state.pools) await this.own.decidePools(ask)
+      if (pool.pools.stamp > state.pools.stamp) state.pools = pool.pools
       if (poolKey(state) !== key) continue
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
@@ -105,15 +106,16 @@ export class Grants {
     const unitsOf = (pool: Pool) => {
       if (pool.left < least) return 0
       const now = this.items.now()
-      const forMs = Math.min(pool.endsAt - now, trickles(pool) ? Math.max(TURN_MS, 2 * turnMs(pool)) : Infinity)
+      const forMs = Math.min(
+        pool.endsAt - now,
+        trickles(pool) ? Math.max(TURN_MS, 2 * turnMs(pool.pools.count)) : Infinity,
+      )
       const usual = pool.writes > 0 ? Math.floor(pool.drawn / pool.writes) : 0
-      return Math.min(pool.left, Math.max(least + state.awaited, state.size.untilEnd(now, forMs, usual)))
+      const wish = state.size.untilEnd(now, forMs, isEnough(pool.left, pool, pool.endsAt - now, now), usual)
+      return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
     const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf), deadline)
-    return this.own.unlessThrottled(state, drawing).catch(async (error) => {
-      if (isHot(error)) await this.own.decidePools(ask, 'throttled').catch(ignored)
-      throw error
-    })
+    return this.own.unlessThrottled(state, drawing)
   }
 
   /**
@@ -129,30 +131,30 @@ export class Grants {
       this.items.run(key, claim(this.items, pool, seen), deadline),
     )
     if (!claimed) return undefined
-    const count = await this.own.decidePools(ask, claimed)
+    const pools = await this.own.decidePools(ask, claimed)
     if (poolKey(state) !== key) {
-      await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, count }), deadline)
+      await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, pools }), deadline)
       return undefined
     }
-    const ownUnits = (now: EpochMs, forMs: number) =>
-      Math.max(least + state.awaited, state.size.untilEnd(now, forMs, 0))
+    const ownUnits = (units: number, now: EpochMs, forMs: number) =>
+      Math.max(least + state.awaited, state.size.untilEnd(now, forMs, isEnough(units, claimed, forMs, now), 0))
     const wanted = Math.max(1, least)
     let isTrickling = false
     const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
       isTrickling = available.refill > available.left
-      const units = depositOf(claimed, available, count, ownUnits(now, available.endsInMs), now)
+      const units = depositOf(claimed, available, pools.count, ownUnits(0, now, available.endsInMs), now)
       return { units, isScarce: false }
     })
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
-    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
+    const taken = least === 0 ? 0 : Math.min(units, ownUnits(units, now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
-    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isTrickling ? turnMs({ count }) : 0)
+    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isTrickling ? turnMs(pools.count) : 0)
     const made = {
       units: units - taken,
       chargedAt,
       endsAt: expiresAt,
-      count,
+      pools,
       standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: units > 0 ? 1 : wanted,
@@ -163,7 +165,12 @@ export class Grants {
 
   /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
   private isLow({ state, policies }: Ask, pool: Pool, now: EpochMs): boolean {
-    if (pool.count !== state.pools || isClaimed(pool) || pool.left >= pool.level * LOW || now < pool.emptyUntil)
+    if (
+      pool.pools.stamp !== state.pools.stamp ||
+      isClaimed(pool) ||
+      pool.left >= pool.level * LOW ||
+      now < pool.emptyUntil
+    )
       return false
     return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt
   }
@@ -171,7 +178,7 @@ export class Grants {
 
 /** The place of an instance's pool; `undefined` where there are none. Policies with other limits have other pools. */
 function poolKey({ key, terms, pools, place }: LeaseState): string | undefined {
-  return pools === 1 ? undefined : `${key}.${prefixOf('pool', terms)}${place % pools}`
+  return pools.count === 1 ? undefined : `${key}.${prefixOf('pool', terms)}${place % pools.count}`
 }
 
 /** Whether the instance that has claimed a pool has not made its deposit for too long. */
@@ -182,7 +189,7 @@ function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
 }
 
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
-const turnMs = ({ count }: Pick<Pool, 'count'>): number => count / DEPOSITS_PER_MS
+const turnMs = (count: number): number => count / DEPOSITS_PER_MS
 
 /**
  * Until when an instance does not ask a pool again that has no units for it. Where units come back one by one, the
@@ -192,7 +199,7 @@ function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): 
   if (units < pool.refused) return undefined
   if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
   const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
-  return { units, until: from + Math.random() * turnMs(pool), pool }
+  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
 }
 
 /** What is not known to have happened is lost. @throws what is no failure of the store. */

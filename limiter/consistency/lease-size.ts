@@ -140,15 +140,16 @@ export class LeaseSize {
   }
 
   /**
-   * What this instance will very probably spend in the time that units can be spent, and in two seconds at most; of an
-   * instance that has only just begun, what others take at once.
+   * What this instance will very probably spend in the time that units can be spent, and in two seconds at most; where
+   * there is enough for all, what it will very probably not exceed. Of an instance that has only just begun, what others
+   * take at once.
    */
-  untilEnd(now: EpochMs, endsInMs: number, othersTake: number): number {
+  untilEnd(now: EpochMs, endsInMs: number, isEnough: boolean, othersTake: number): number {
     const activeMs = now - this.activeSince
     const own = this.short.lately(now)
     if (activeMs < NEW_MS) return Math.floor(Math.max(own, othersTake))
     const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(Math.max(0, endsInMs), LONGEST_DRAW_MS)
-    return Math.floor(units - Math.sqrt(units))
+    return isEnough ? Math.ceil(units + UNEXPECTED_DEVIATIONS * Math.sqrt(units)) : Math.floor(units - Math.sqrt(units))
   }
 
   /** From one write of this instance to its next, if all instances are to have their turn. */

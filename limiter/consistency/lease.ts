@@ -3,7 +3,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
-import type { Pool } from './pools'
+import type { Pool, PoolCount } from './pools'
 
 /** Units that are charged already, and how the policies stood just after. */
 export interface Lease {
@@ -25,8 +25,8 @@ export interface LeaseState extends Pauses {
   /** The policies and their limits. */
   readonly terms: string
   readonly size: LeaseSize
-  /** How many pools the units are in, as was seen last; 1 where they are leased from the subject's own item. */
-  pools: number
+  /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
+  pools: PoolCount
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
   /** Its pool had no units for so large a request. */

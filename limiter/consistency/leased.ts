@@ -44,7 +44,7 @@ export class Leased implements Strategy {
     const short = charge.cost - this.leftOf(charge)
     if (short <= 0) return undefined
     const state = this.stateIn(charge)
-    if (state && state.pools > 1) return this.grants.cachedDenial(state, charge.policies, short)
+    if (state && state.pools.count > 1) return this.grants.cachedDenial(state, charge.policies, short)
     return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
   }
 
@@ -219,7 +219,7 @@ const newState = (key: string, terms: string, shortestMs: number): LeaseState =>
   key,
   terms,
   size: new LeaseSize(shortestMs),
-  pools: 1,
+  pools: { count: 1, stamp: 0 },
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,
 })

@@ -10,7 +10,7 @@ import type { LeaseState } from './lease'
 import { pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
 import { decidePools } from './pool-plans'
-import { type Pool, poolsOf } from './pools'
+import { type Pool, type PoolCount, poolsOf } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
 /** What is asked of a subject for a lease. */
@@ -73,7 +73,7 @@ export class OwnItem {
    *
    * @param evidence as of `wantedPools`.
    */
-  async decidePools({ state, policies, deadline }: Ask, evidence?: Pool | 'throttled'): Promise<number> {
+  async decidePools({ state, policies, deadline }: Ask, evidence?: Pool | 'throttled'): Promise<PoolCount> {
     const { key } = state
     state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, evidence), deadline)
     return state.pools

@@ -11,7 +11,17 @@ import {
 } from '../algorithms/conditional-write'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
-import { countIn, countingMs, POOL_PREFIX, type Pool, poolFieldsIn, poolOf, poolsOf, wantedPools } from './pools'
+import {
+  countIn,
+  countingMs,
+  POOL_PREFIX,
+  type Pool,
+  type PoolCount,
+  poolFieldsIn,
+  poolOf,
+  poolsOf,
+  wantedPools,
+} from './pools'
 
 /**
  * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
@@ -22,14 +32,15 @@ export function* decidePools(
   items: KnownItems,
   { key, policies }: Subject,
   evidence?: Pool | 'throttled',
-): Plan<number> {
+): Plan<PoolCount> {
   const { item } = yield READ
   const now = items.now()
   const wanted = wantedPools(item, evidence, policies, now)
   if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
   const guard = ['s', 'o'].map((field) => asSeen(field, numberOf(seen, field)))
-  const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now)) }
+  const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
+  const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now), set('d', stamp)) }
   yield writing(items.fit([part], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
 }
@@ -88,7 +99,7 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */
-export interface Deposit extends Pick<Pool, 'chargedAt' | 'endsAt' | 'count' | 'standing' | 'emptyUntil' | 'refused'> {
+export interface Deposit extends Pick<Pool, 'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused'> {
   readonly units: number
 }
 
@@ -108,7 +119,8 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
     add('n', 1 - (isAging ? Math.floor(claimed.writes / 2) : 0)),
     ...(isAging ? [add('u', -Math.floor(claimed.drawn / 2)), set('o', now - countingMs(policies))] : []),
     ...(claimed.since === 0 ? [set('o', now)] : []),
-    set('s', made.count),
+    set('s', made.pools.count),
+    set('d', made.pools.stamp),
     set('z', made.emptyUntil),
     set('m', made.refused),
     replace('v', made.standing),

@@ -53,10 +53,16 @@ export interface Pool {
   readonly drawn: number
   readonly writes: number
   readonly since: EpochMs
-  /** How many pools there are; 0 where no deposit was made yet. */
-  readonly count: number
+  /** How many pools there were at the last deposit. */
+  readonly pools: PoolCount
   /** Three numbers a policy: what it had left at the last deposit, when it will be whole, and until when it denied. */
   readonly standing: readonly number[]
+}
+
+/** How many pools there are. The stamp grows with each change: of two counts, the one with the larger stamp holds. */
+export interface PoolCount {
+  readonly count: number
+  readonly stamp: number
 }
 
 export function poolOf(item: Item | undefined): Pool {
@@ -73,7 +79,7 @@ export function poolOf(item: Item | undefined): Pool {
     drawn: number('u'),
     writes: number('n'),
     since: number('o'),
-    count: number('s'),
+    pools: countOf(fields),
     standing: listOf(fields, 'v'),
   }
 }
@@ -101,20 +107,31 @@ export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): nu
  */
 export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
   const { left, endsInMs, refill } = available
-  const perMs = pool.drawn / Math.max(COUNTED_MS, now - pool.since)
+  const perMs = drawnPerMs(pool, now)
   const most = Math.max(perMs * DEPOSITED_MS, FIRST_DEPOSIT * own)
   const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
 }
 
+const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
+
+/** Whether so many units in a pool will outlast their time: what is left of them is lost to nobody. */
+export const isEnough = (units: number, pool: Pool, endsInMs: number, now: EpochMs): boolean =>
+  units > 2 * drawnPerMs(pool, now) * endsInMs
+
 /** How many pools a subject's item says that there are. */
-export const countIn = (item: Item | undefined): number => Math.max(1, numberOf(poolFieldsIn(item), 's'))
+export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
+
+const countOf = (fields: Fields | undefined): PoolCount => ({
+  count: Math.max(1, numberOf(fields, 's')),
+  stamp: numberOf(fields, 'd'),
+})
 
 /** How many of them policies draw from; 1 where units are leased from the item itself. */
-export function poolsOf(item: Item | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number {
-  const count = countIn(item)
-  return count === 1 ? 1 : Math.min(count, mostPools(policies, now))
+export function poolsOf(item: Item | undefined, policies: readonly CompiledPolicy[], now: EpochMs): PoolCount {
+  const { count, stamp } = countOf(poolFieldsIn(item))
+  return { count: count === 1 ? 1 : Math.min(count, mostPools(policies, now)), stamp }
 }
 
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]

@@ -285,16 +285,24 @@ describe('what an instance will very probably spend', () => {
     [0, 0],
     [-5, 0],
   ])('in the %i ms until units end is %i of 100 a second', (endsInMs, units) => {
-    expect(steady().untilEnd(T0, endsInMs, 0)).toBe(units)
+    expect(steady().untilEnd(T0, endsInMs, false, 0)).toBe(units)
+  })
+
+  test.each([
+    [1000, 120],
+    [10, 3],
+    [0, 0],
+  ])('in the %i ms until units end is at most %i where there is enough for all', (endsInMs, units) => {
+    expect(steady().untilEnd(T0, endsInMs, true, 0)).toBe(units)
   })
 
   it('is what others draw while it has only just begun, or begun anew', () => {
     const size = new LeaseSize(600_000)
     size.spent(3, T0 - 50)
-    expect([size.untilEnd(T0, 1000, 40), size.untilEnd(T0, 1000, 0)]).toEqual([40, 3])
+    expect([size.untilEnd(T0, 1000, false, 40), size.untilEnd(T0, 1000, false, 0)]).toEqual([40, 3])
     const again = instance([100])
     again.spent(2, T0 + 60_000)
-    expect(again.untilEnd(T0 + 60_050, 1000, 40)).toBe(40)
-    expect(again.untilEnd(T0 + 60_100, 1000, 40)).not.toBe(40)
+    expect(again.untilEnd(T0 + 60_050, 1000, false, 40)).toBe(40)
+    expect(again.untilEnd(T0 + 60_100, 1000, false, 40)).not.toBe(40)
   })
 })

@@ -12,7 +12,7 @@ import {
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { MemoryStore } from '../../limiter/stores/memory-store'
-import { NO_ITEM, type StateStore } from '../../limiter/stores/store'
+import { MARKS, NO_ITEM, type StateStore } from '../../limiter/stores/store'
 import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -32,8 +32,11 @@ const subject = { key: 'k.pool0', policies }
 /** Instances with one store. */
 function world(store: StateStore = new MemoryStore()) {
   const state = { now: T }
-  const instance = () =>
-    new Decider({
+  let instances = 0
+  /** Each writes under a mark of its own. */
+  const instance = () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue((0.5 + instances++) / MARKS.length)
+    const options = {
       store,
       clock: () => state.now,
       deadlineMs: 1000,
@@ -41,7 +44,11 @@ function world(store: StateStore = new MemoryStore()) {
       denialTtlMs: 5000,
       maxSubjects: 10,
       onEvent: () => {},
-    })
+    }
+    const one = new Decider(options)
+    random.mockRestore()
+    return one
+  }
   const seen = async () => poolOf(await store.read(subject.key))
   return Object.assign(state, { store, instance, seen })
 }
@@ -50,7 +57,7 @@ const made = (units: number, more: object = {}) => ({
   units,
   chargedAt: T,
   endsAt: END,
-  count: 4,
+  pools: { count: 4, stamp: 1 },
   standing: standingOf([{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }], T),
   emptyUntil: 0,
   refused: 1,
@@ -102,7 +109,12 @@ describe('a pool', () => {
     expect((await seen()).left).toBe(0)
     await deposited(second, later, 50)
     await deposited(second, later, 50)
-    expect(await seen()).toMatchObject({ left: 50, level: 50, count: 4, standing: [500, T + 59_000, 0] })
+    expect(await seen()).toMatchObject({
+      left: 50,
+      level: 50,
+      pools: { count: 4, stamp: 1 },
+      standing: [500, T + 59_000, 0],
+    })
   })
 
   it('keeps its units beside those of the same window, and forfeits them for those of another', async () => {
@@ -165,8 +177,9 @@ describe('a pool', () => {
 })
 
 describe('the number of pools', () => {
-  const decided = (one: Decider, evidence?: Pool | 'throttled') =>
+  const countAndStamp = (one: Decider, evidence?: Pool | 'throttled') =>
     one.run('k', decidePools(one, { key: 'k', policies }, evidence))
+  const decided = async (one: Decider, evidence?: Pool | 'throttled') => (await countAndStamp(one, evidence)).count
   const busy = (perSecond: number, forMs = 60_000): Pool => ({
     ...poolOf(undefined),
     since: T - forMs,
@@ -208,7 +221,21 @@ describe('the number of pools', () => {
     expect(some(LIMIT, { action: 'observe' })).toBe(1)
     const item = { ...NO_ITEM, policies: { p0__: { s: 64 } } }
     const lowered = compiled({ name: 'all', limit: 100, window: '1s', consistency: 'leased' })
-    expect([poolsOf(item, policies, T), poolsOf(item, lowered, T), poolsOf(NO_ITEM, policies, T)]).toEqual([64, 4, 1])
+    const counts = [poolsOf(item, policies, T), poolsOf(item, lowered, T), poolsOf(NO_ITEM, policies, T)]
+    expect(counts.map(({ count }) => count)).toEqual([64, 4, 1])
+  })
+
+  it('has a stamp that is larger after each change, also by a clock behind, and where the item was deleted', async () => {
+    const one = world()
+    const [first] = [one.instance()]
+    const stamps: number[] = []
+    for (const at of [T, T - 5000, T + 5000, T + 10_000]) {
+      if (at === T + 10_000) await one.store.delete('k', (await one.store.read('k')).marks)
+      one.now = at
+      stamps.push((await countAndStamp(first, 'throttled')).stamp)
+    }
+    expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b))
+    expect(stamps).toHaveLength(4)
   })
 })
 

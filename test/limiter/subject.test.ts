@@ -69,7 +69,7 @@ describe('a flood of new subjects', () => {
       key: 'a',
       terms: '',
       size: new LeaseSize(60_000),
-      pools: 1,
+      pools: { count: 1, stamp: 0 },
       place: 0,
       awaited: 0,
       lease: { left, units: 10, ...times, policies, verdicts },
