@@ -57,7 +57,7 @@ export async function simulateSecond(scenario: Scenario, rps: number, seed = 1):
   }
 }
 
-class Fleet {
+export class Fleet {
   private readonly table: SimulatedTable
   private readonly gateway: TokenBucket
   private readonly nextClient: (random: () => number) => number
@@ -86,7 +86,9 @@ class Fleet {
 
   /** Requests come at random moments from now on. */
   open(): void {
-    this.time.after(exponential(this.random, 1000 / this.rps), () => {
+    const rampMs = this.scenario.learns ? 2000 : 0
+    const share = rampMs > 0 ? Math.min(1, 0.02 + this.time.sinceStart / rampMs) : 1
+    this.time.after(exponential(this.random, 1000 / this.rps / share), () => {
       this.open()
       this.arrive(this.nextClient(this.random))
     })

@@ -29,6 +29,8 @@ import type { WriteCoalescer } from './write-coalescer'
 const LOW = 1 / 8
 /** Of a limit whose units come back one by one, an instance takes no more than for so long, in milliseconds. */
 const TURN_MS = 250
+/** A pool gets no more deposits than one in this time, in milliseconds: each takes several writes. */
+const LEAST_TURN_MS = 50
 /** How often an instance looks whether a deposit was made, and when it makes that deposit itself, in milliseconds. */
 const LOOK_MS = 8
 const ABANDONED_MS = 60
@@ -48,13 +50,15 @@ export class Grants {
   async take(ask: Ask): Promise<Grant> {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
-    try {
-      if (state.pools.count === 1) return await this.fromItem(ask)
-    } catch (error) {
-      if (!isHot(error) || mostPools(policies, this.items.now()) === 1) throw error
-      if ((await this.own.decidePools(ask, 'throttled')).count === 1) throw error
+    if (state.isOverloaded) {
+      await this.own.unlessThrottled(state, () => this.own.decidePools(ask, 'throttled'))
+      state.isOverloaded = false
     }
-    return this.fromPool(ask)
+    if (state.pools.count > 1) return this.fromPool(ask)
+    return this.fromItem(ask).catch((error) => {
+      state.isOverloaded = isHot(error) && mostPools(policies, this.items.now()) > 1
+      throw error
+    })
   }
 
   /** The denial of a request for which its pool had no units a moment ago. */
@@ -114,8 +118,11 @@ export class Grants {
       const wish = state.size.untilEnd(now, forMs, isEnough(pool.left, pool, pool.endsAt - now, now), usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
-    const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf), deadline)
-    return this.own.unlessThrottled(state, drawing)
+    const failed = state.failedWrites
+    const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf, failed + 1), deadline)
+    const found = await this.toPool(state, drawing)
+    if (found.units > 0) state.failedWrites -= failed
+    return found
   }
 
   /**
@@ -127,10 +134,11 @@ export class Grants {
   private async fill(key: string, ask: Ask, seen: Pool): Promise<Grant | undefined> {
     const { state, policies, least, deadline } = ask
     const pool = { key, policies }
-    const claimed = await this.own.unlessThrottled(state, () =>
-      this.items.run(key, claim(this.items, pool, seen), deadline),
-    )
-    if (!claimed) return undefined
+    const claimed = await this.toPool(state, () => this.items.run(key, claim(this.items, pool, seen), deadline))
+    if (!claimed) {
+      state.failedWrites++
+      return undefined
+    }
     const pools = await this.own.decidePools(ask, claimed)
     if (poolKey(state) !== key) {
       await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, pools }), deadline)
@@ -163,6 +171,14 @@ export class Grants {
     return { ...grant, units: taken }
   }
 
+  /** Makes a call to a pool, and counts those that were throttled. */
+  private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
+    return this.own.unlessThrottled(state, call).catch((error) => {
+      if (isHot(error)) state.failedWrites++
+      throw error
+    })
+  }
+
   /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
   private isLow({ state, policies }: Ask, pool: Pool, now: EpochMs): boolean {
     if (
@@ -189,7 +205,7 @@ function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
 }
 
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
-const turnMs = (count: number): number => count / DEPOSITS_PER_MS
+const turnMs = (count: number): number => Math.max(LEAST_TURN_MS, count / DEPOSITS_PER_MS)
 
 /**
  * Until when an instance does not ask a pool again that has no units for it. Where units come back one by one, the

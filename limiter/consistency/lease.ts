@@ -27,6 +27,10 @@ export interface LeaseState extends Pauses {
   readonly size: LeaseSize
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
+  /** The subject's own item got more writes than it takes, and how many pools there are is to be decided. */
+  isOverloaded?: boolean
+  /** Writes to its pool that failed, and that the pool has not counted yet. */
+  failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
   /** Its pool had no units for so large a request. */

@@ -56,12 +56,14 @@ const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?
  * Takes units from a pool, in one write if it has as many as was seen last.
  *
  * @param unitsOf how many of the pool's to take; 0 for none.
+ * @param writes what the pool counts: this one, and those before it that failed.
  * @returns the units, and the pool as it was found after that, with the times of these units.
  */
 export function* draw(
   items: KnownItems,
   { key, policies }: Subject,
   unitsOf: (pool: Pool) => number,
+  writes = 1,
 ): Plan<{ readonly units: number; readonly pool: Pool }> {
   let isFresh = false
   for (;;) {
@@ -71,7 +73,7 @@ export function* draw(
     const units = now < pool.endsAt ? unitsOf(pool) : 0
     if (units > 0) {
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
-      const write = when(guard, add('l', -units), add('u', units), add('n', 1))
+      const write = when(guard, add('l', -units), add('u', units), add('n', writes))
       const { kind } = yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
       // others may have made the next deposit between the write and its answer
       const { chargedAt, endsAt } = pool

@@ -108,7 +108,9 @@ export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): nu
 export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
-  const most = Math.max(perMs * DEPOSITED_MS, FIRST_DEPOSIT * own)
+  const untilEnd = perMs * endsInMs
+  const isScarce = pool.since > 0 && left < 2 * count * untilEnd
+  const most = isScarce ? untilEnd : Math.max(perMs * DEPOSITED_MS, FIRST_DEPOSIT * own)
   const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
