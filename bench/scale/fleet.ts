@@ -12,11 +12,20 @@ const OVERHEAD_MS = 1.5
 const MEASURED_MS = 1000
 /** Instances start in the first quarter of a second; whole seconds begin after it. */
 const FIRST_MS = 250
-/**
- * How long a simulation runs before the second that is measured. With leases, instances first learn how many units to
- * lease, and the item recovers from the writes that this takes.
- */
-const warmUpMs = ({ learns }: Scenario): number => FIRST_MS + (learns ? 2000 : 0)
+/** With leases, instances start ten times as fast as Lambda starts them, and learn how many units to lease. */
+const STARTED_PER_MS = 1
+const LEARNING_MS = 4000
+/** Instances for a request a second: a call takes 4 ms, and all wait for the first units of each second. */
+const INSTANCES = 0.025
+/** Subjects that an instance of a large fleet remembers: it seldom sees a client again. */
+const MAX_SUBJECTS = 100
+
+/** How long instances start before requests have their full rate. */
+const startMs = ({ learns }: Scenario, rps: number): number =>
+  learns ? 1000 * Math.ceil((rps * INSTANCES) / STARTED_PER_MS / 1000) : 0
+/** How long a simulation runs before the second that is measured. */
+const warmUpMs = (scenario: Scenario, rps: number): number =>
+  FIRST_MS + startMs(scenario, rps) + (scenario.learns ? LEARNING_MS : 0)
 /** Long after any window in which units were charged. */
 const START = Date.UTC(2026, 0, 15, 12, 30, 1) - FIRST_MS
 
@@ -48,16 +57,16 @@ export async function simulateSecond(scenario: Scenario, rps: number, seed = 1):
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
     fleet.open()
-    await time.runUntil(warmUpMs(scenario))
+    await time.runUntil(warmUpMs(scenario, rps))
     const before = fleet.counts()
-    await time.runUntil(warmUpMs(scenario) + MEASURED_MS)
+    await time.runUntil(warmUpMs(scenario, rps) + MEASURED_MS)
     return difference(fleet.counts(), before)
   } finally {
     uninstall()
   }
 }
 
-export class Fleet {
+class Fleet {
   private readonly table: SimulatedTable
   private readonly gateway: TokenBucket
   private readonly nextClient: (random: () => number) => number
@@ -86,11 +95,14 @@ export class Fleet {
 
   /** Requests come at random moments from now on. */
   open(): void {
-    const rampMs = this.scenario.learns ? 2000 : 0
-    const share = rampMs > 0 ? Math.min(1, 0.02 + this.time.sinceStart / rampMs) : 1
-    this.time.after(exponential(this.random, 1000 / this.rps / share), () => {
+    const { time, random, rps, scenario } = this
+    const startedMs = startMs(scenario, rps)
+    const share = startedMs > time.sinceStart ? (time.sinceStart + 1) / startedMs : 1
+    const wanted = startedMs > 0 ? Math.floor(share * rps * INSTANCES) : 0
+    while (this.instances < wanted) this.idle.push(this.started())
+    time.after(exponential(random, 1000 / rps / share), () => {
       this.open()
-      this.arrive(this.nextClient(this.random))
+      this.arrive(this.nextClient(random))
     })
   }
 
@@ -129,10 +141,14 @@ export class Fleet {
       idle.pop()
       return chosen
     }
-    if (this.instances >= scenario.account.concurrency) return undefined
+    return this.instances < scenario.account.concurrency ? this.started() : undefined
+  }
+
+  private started(): Limiter {
     this.instances++
-    const { policies, autoLease } = scenario
-    return createLimiter({ store: this.table, policies, autoLease, clock: () => this.time.now })
+    const { policies, autoLease } = this.scenario
+    const maxSubjects = this.rps > 100_000 ? MAX_SUBJECTS : undefined
+    return createLimiter({ store: this.table, policies, autoLease, maxSubjects, clock: () => this.time.now })
   }
 
   private async serve(limiter: Limiter, client: number): Promise<void> {

@@ -31,7 +31,10 @@ const LOW = 1 / 8
 const TURN_MS = 250
 /** A pool gets no more deposits than one in this time, in milliseconds: each takes several writes. */
 const LEAST_TURN_MS = 50
-/** How often an instance looks whether a deposit was made, and when it makes that deposit itself, in milliseconds. */
+/**
+ * After how long an instance looks whether a deposit was made, in milliseconds, and after twice as long each time that
+ * it was not; and when it makes that deposit itself.
+ */
 const LOOK_MS = 8
 const ABANDONED_MS = 60
 
@@ -81,7 +84,7 @@ export class Grants {
 
   private async fromPool(ask: Ask): Promise<Grant> {
     const { state, policies, least, deadline } = ask
-    for (;;) {
+    for (let looks = 1; ; looks *= 2) {
       const key = poolKey(state)
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
@@ -98,8 +101,9 @@ export class Grants {
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
-      if (deadline.leftMs <= LOOK_MS) throw contention()
-      if (isAwaited) await new Promise((resolve) => setTimeout(resolve, LOOK_MS * (0.5 + Math.random())))
+      const lookMs = LOOK_MS * looks * (0.5 + Math.random())
+      if (deadline.leftMs <= lookMs) throw contention()
+      if (isAwaited) await new Promise((resolve) => setTimeout(resolve, lookMs))
       const grant = isAwaited ? undefined : await this.fill(key, ask, pool)
       if (grant) return grant
     }
@@ -118,10 +122,10 @@ export class Grants {
       const wish = state.size.untilEnd(now, forMs, isEnough(pool.left, pool, pool.endsAt - now, now), usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
-    const failed = state.failedWrites
-    const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf, failed + 1), deadline)
+    const writes = state.hasFailed ? 2 : 1
+    const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf, writes), deadline)
     const found = await this.toPool(state, drawing)
-    if (found.units > 0) state.failedWrites -= failed
+    if (found.units > 0) state.hasFailed = false
     return found
   }
 
@@ -136,7 +140,7 @@ export class Grants {
     const pool = { key, policies }
     const claimed = await this.toPool(state, () => this.items.run(key, claim(this.items, pool, seen), deadline))
     if (!claimed) {
-      state.failedWrites++
+      state.hasFailed = true
       return undefined
     }
     const pools = await this.own.decidePools(ask, claimed)
@@ -171,10 +175,10 @@ export class Grants {
     return { ...grant, units: taken }
   }
 
-  /** Makes a call to a pool, and counts those that were throttled. */
+  /** Makes a call to a pool, and remembers that it was throttled. */
   private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
     return this.own.unlessThrottled(state, call).catch((error) => {
-      if (isHot(error)) state.failedWrites++
+      if (isHot(error)) state.hasFailed = true
       throw error
     })
   }

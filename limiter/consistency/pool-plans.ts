@@ -56,7 +56,7 @@ const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?
  * Takes units from a pool, in one write if it has as many as was seen last.
  *
  * @param unitsOf how many of the pool's to take; 0 for none.
- * @param writes what the pool counts: this one, and those before it that failed.
+ * @param writes what the pool counts: this one, and one that failed before.
  * @returns the units, and the pool as it was found after that, with the times of these units.
  */
 export function* draw(

@@ -21,9 +21,13 @@ const QUICK_GROWTH = 4
 export const MAX_POOLS = 64
 /** A deposit is this share of what is left of the limit, divided by the number of pools. */
 const DEPOSITED = 3 / 4
-/** It is no more than what is drawn in this time, in milliseconds; of a pool that is new, so many times a draw. */
+/** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
-const FIRST_DEPOSIT = 64
+const SPARE = 1.5
+/** A pool has enough for all if it has so many times what is drawn until its units end. */
+const ENOUGH = 1.25
+/** In a pool that is new, it is so many times what one instance draws. */
+const FIRST_DEPOSIT = 16
 /** Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. */
 const SOON_MS = 50
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
@@ -108,9 +112,9 @@ export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): nu
 export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
-  const untilEnd = perMs * endsInMs
-  const isScarce = pool.since > 0 && left < 2 * count * untilEnd
-  const most = isScarce ? untilEnd : Math.max(perMs * DEPOSITED_MS, FIRST_DEPOSIT * own)
+  const isScarce = left < 2 * count * perMs * endsInMs
+  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isScarce ? 1 : SPARE)
+  const most = pool.since === 0 ? FIRST_DEPOSIT * own : untilEnd
   const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
@@ -120,7 +124,7 @@ const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Mat
 
 /** Whether so many units in a pool will outlast their time: what is left of them is lost to nobody. */
 export const isEnough = (units: number, pool: Pool, endsInMs: number, now: EpochMs): boolean =>
-  units > 2 * drawnPerMs(pool, now) * endsInMs
+  units > ENOUGH * drawnPerMs(pool, now) * endsInMs
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
@@ -142,7 +146,7 @@ export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item
  * How many pools there should be, by the writes that one of them had.
  *
  * @param own the subject's item as it is now.
- * @param evidence one of them as it is, or that an item had more writes than it takes. @default nothing is to change
+ * @param evidence one of them as it is, or that the own item had more writes than it takes. @default nothing is to change
  */
 export function wantedPools(
   own: Item,
@@ -154,11 +158,12 @@ export function wantedPools(
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (!evidence || Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
-  if (evidence === 'throttled') return Math.min(most, count * QUICK_GROWTH)
+  if (evidence === 'throttled') return count === 1 ? Math.min(most, QUICK_GROWTH) : count
   const { since, writes } = evidence
   const countedMs = now - since
   const perSecond = (writes * 1000) / countedMs
-  if (since === 0 || countedMs < COUNTED_MS) return count
+  const isOfOthers = since < decidedAt && decidedAt <= now // counted while there were more or fewer pools
+  if (since === 0 || countedMs < COUNTED_MS || isOfOthers) return count
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * QUICK_GROWTH)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count
