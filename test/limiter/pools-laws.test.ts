@@ -85,7 +85,7 @@ describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets'] s
   (kind) => {
     it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {
       let [pooled, mostPools] = [0, 1]
-      for (let i = 0; i < runs(6, 80); i++) {
+      for (let i = 0; i < runs(10, 80); i++) {
         const {
           broken,
           pooled: { drawn },
@@ -95,7 +95,7 @@ describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets'] s
         pooled += drawn
         mostPools = Math.max(mostPools, world.mostPools)
       }
-      expect(pooled).toBeGreaterThan(500)
+      expect(pooled).toBeGreaterThan(300)
       expect(mostPools).toBeGreaterThanOrEqual(4)
     })
   },

@@ -192,7 +192,9 @@ describe('the number of pools', () => {
     expect(await decided(first, 'throttled')).toBe(4)
     expect(await Promise.all([decided(first, 'throttled'), decided(second, 'throttled')])).toEqual([4, 4])
     one.now += 2000
-    expect([await decided(first), await decided(first, 'throttled'), await decided(second)]).toEqual([4, 16, 16])
+    const found = { ...busy(900, 1000), since: one.now - 1000 }
+    expect([await decided(first), await decided(first, 'throttled')]).toEqual([4, 4])
+    expect([await decided(second, found), await decided(first, found), await decided(second)]).toEqual([16, 16, 16])
     expect(countIn(await one.store.read('k'))).toBe(16)
   })
 
@@ -209,9 +211,10 @@ describe('the number of pools', () => {
     const one = world()
     const first = one.instance()
     await decided(first, 'throttled')
-    one.now += 2000
-    const pool = busy(perSecond, forMs)
-    expect(await decided(first, { ...pool, since: one.now - forMs })).toBe(count)
+    one.now += 60_000
+    const pool = { ...busy(perSecond, forMs), since: one.now - forMs }
+    expect(await decided(first, { ...pool, since: T - 1 })).toBe(4) // counted while there was one
+    expect(await decided(first, pool)).toBe(count)
   })
 
   it('is no more than leaves twenty units to each, and one where units pass that are not charged', () => {
@@ -232,7 +235,9 @@ describe('the number of pools', () => {
     for (const at of [T, T - 5000, T + 5000, T + 10_000]) {
       if (at === T + 10_000) await one.store.delete('k', (await one.store.read('k')).marks)
       one.now = at
-      stamps.push((await countAndStamp(first, 'throttled')).stamp)
+      const isFirst = countIn(await one.store.read('k')) === 1
+      const found = { ...busy(900, 1000), since: at - 1000 }
+      stamps.push((await countAndStamp(first, isFirst ? 'throttled' : found)).stamp)
     }
     expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b))
     expect(stamps).toHaveLength(4)
@@ -253,9 +258,15 @@ describe('a deposit', () => {
     expect(depositOf(pool, { ...available, left: 200, endsInMs: 20 }, 8, 10, T)).toBe(40)
   })
 
-  it('is at most what is drawn in ten seconds, or 64 times what a new instance takes', () => {
-    expect(depositOf(pool, { ...available, left: 1_000_000 }, 8, 10, T)).toBe(20_000)
-    expect(depositOf(poolOf(undefined), { ...available, left: 1_000_000 }, 8, 10, T)).toBe(640)
+  it('is at most what is drawn until the end or in ten seconds, and half as much where there is enough for all', () => {
+    expect(depositOf(pool, { ...available, left: 15_999 }, 8, 10, T)).toBe(1000)
+    expect(depositOf(pool, { ...available, left: 16_000 }, 8, 10, T)).toBe(1500)
+    expect(depositOf(pool, { ...available, left: 1_000_000, endsInMs: 60_000 }, 8, 10, T)).toBe(20_000)
+    expect(depositOf(pool, { ...available, left: 10_000_000, endsInMs: 60_000 }, 8, 10, T)).toBe(30_000)
+  })
+
+  it('in a pool that is new is at most sixteen times what an instance takes', () => {
+    expect(depositOf(poolOf(undefined), { ...available, left: 1_000_000 }, 8, 10, T)).toBe(160)
   })
 
   it('is larger where units come back one by one, and pools wait for their turn', () => {
