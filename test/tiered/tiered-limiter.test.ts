@@ -75,7 +75,12 @@ describe.each(ENGINES)('on %s', (engine) => {
       'Retry-After': expect.stringMatching(/^\d+$/),
       'X-RateLimit-Reason': 'over-limit',
     })
-    expect(JSON.parse(denied.body!)).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'tokens' })
+    expect(JSON.parse(denied.body!)).toMatchObject({
+      title: 'Too Many Requests',
+      status: 429,
+      policy: 'tokens',
+      limit: 100,
+    })
   })
 
   test('a request of which more was sent than is read costs the most that its route says', async () => {
