@@ -29,10 +29,10 @@ export function fastifyRateLimit<Request extends FastifyRequest = FastifyRequest
   options: RateLimitOptions<Request>,
 ): (request: Request, reply: FastifyReply) => Promise<unknown> {
   const limiter = new RequestLimiter(options, ({ ip }) => ip)
-  if (options.limiter.countsRunning) traceHandlers()
   return async (request, reply) => {
     const connection = new Connection(reply.raw)
     const outcome = await limiter.decide(request, connection)
+    if (connection.isWatched) traceHandlers()
     if (outcome.kind === 'passes') {
       connections.set(request, [...(connections.get(request) ?? []), connection])
       reply.headers({ ...outcome.headers })

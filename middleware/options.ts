@@ -1,17 +1,32 @@
 import * as v from 'valibot'
+import { printed } from '../limiter/errors'
 import type { Limiter } from '../limiter/limiter'
+import { parseHold } from '../limiter/policies/duration'
+import type { Duration } from '../limiter/policies/policy'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import { checkCosts } from '../limiter/request'
+import { wrong } from './reservation'
 
 /** What is the same for all requests, or depends on the request. */
 export type ByRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>)
 
+/** A limiter from `createLimiter`, as far as a middleware calls it. */
+export type RequestLimits = Pick<
+  Limiter,
+  'take' | 'acquire' | 'refund' | 'settle' | 'meter' | 'countsRunning' | 'costNames'
+>
+
 /** Options of a middleware. `Request` is what its framework passes to the functions: `req`, `request`, `c` or `ctx`. */
 export interface RateLimitOptions<Request> {
   /**
-   * The limiter from `createLimiter`. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
-   * released when the response is over and, as far as the framework shows it, the handler has ended; see `slotOf`.
+   * The limiter from `createLimiter`, or a function that chooses one, such as by the tier of the caller; `undefined`
+   * lets a request pass uncounted. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
+   * released when the response is over and, as far as the framework shows it, the handler has ended; see
+   * `reservationOf`.
    */
-  readonly limiter: Pick<Limiter, 'take' | 'acquire' | 'refund' | 'countsRunning'>
+  readonly limiter:
+    | RequestLimits
+    | ((request: Request) => RequestLimits | undefined | Promise<RequestLimits | undefined>)
   /**
    * Whom a request counts as, such as `user:42`. Where it is empty or `undefined`, the address counts. If callers can
    * choose the value, they get a quota for each value that they make up: use a verified one.
@@ -29,6 +44,13 @@ export interface RateLimitOptions<Request> {
   /** Whole units of the policies with a `cost`, by its name: `{ tokens: 500 }`. @default 1 each */
   readonly costs?: ByRequest<Request, Readonly<Record<string, number>>> | undefined
   /**
+   * How long the units stay reserved, a duration such as `5m`, from `1s` to `24h`. `reservationOf(request)` debits and
+   * settles them in the handler. If the handler has not, they are settled when the response is over and, as far as the
+   * framework shows it, the handler has ended: to what was debited, or else to what is reserved.
+   * @default none are reserved
+   */
+  readonly reserve?: Duration | undefined
+  /**
    * Whether a request passes uncounted and without headers. As with `cost`, do not compare paths.
    * @default none does
    */
@@ -39,15 +61,18 @@ export interface RateLimitOptions<Request> {
   readonly ipv6Prefix?: number | undefined
 }
 
+const METHODS = ['take', 'acquire', 'refund', 'settle', 'meter'] as const satisfies readonly (keyof RequestLimits)[]
+
+const isLimiter = (limiter: unknown): limiter is RequestLimits =>
+  METHODS.every((name) => isFunction((limiter as Partial<RequestLimits> | undefined)?.[name]))
+
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 const func = { schema: v.custom(isFunction), wanted: 'a function of the request', optional: true } as const
 
 const OPTIONS = {
   limiter: {
-    schema: v.custom<object>((limiter) =>
-      ['take', 'acquire', 'refund'].every((name) => isFunction((limiter as never)?.[name])),
-    ),
-    wanted: 'what createLimiter({ store, policies }) returns',
+    schema: v.custom((limiter) => isFunction(limiter) || isLimiter(limiter)),
+    wanted: 'what createLimiter({ store, policies }) returns, or a function of the request that returns that',
   },
   keyBy: func,
   cost: {
@@ -60,6 +85,11 @@ const OPTIONS = {
     wanted: 'an object of integers from 0, such as { tokens: 500 }, or a function of the request',
     optional: true,
   },
+  reserve: {
+    schema: v.custom((duration) => parseHold(duration) !== undefined),
+    wanted: 'a duration from "1s" to "24h"',
+    optional: true,
+  },
   skip: func,
   address: func,
   ipv6Prefix: {
@@ -70,4 +100,14 @@ const OPTIONS = {
 } as const satisfies FieldRules
 
 /** @throws ConfigError with every mistake in the options. */
-export const checkRateLimitOptions = (options: object): void => checkOptions(options, OPTIONS)
+export function checkRateLimitOptions(options: RateLimitOptions<never>): void {
+  checkOptions(options, OPTIONS)
+  const { limiter, costs } = options
+  if (typeof limiter === 'object' && typeof costs !== 'function') checkCosts(costs, limiter.costNames)
+}
+
+/** @throws ConfigError where a function has chosen something else. */
+export function checkChosen(limiter: RequestLimits | undefined): void {
+  if (limiter !== undefined && !isLimiter(limiter))
+    throw wrong(`limiter must return what createLimiter returned, or undefined, got ${printed(limiter)}`)
+}

@@ -4,11 +4,18 @@ import { clientIpKey } from '../lambda/identity/client-ip'
 import { headersFromContext } from '../lambda/responses/backend-headers'
 import { type AuthorizerContext, toContext } from '../lambda/responses/context'
 import type { Decision } from '../limiter/decision'
-import type { TakeOptions } from '../limiter/options'
+import type { ReservedDecision, ReserveOptions, Slot } from '../limiter/options'
 import type { Connection } from './connection'
 import { remember } from './decisions'
-import { type ByRequest, checkRateLimitOptions, type RateLimitOptions } from './options'
-import { slotsOf } from './slots'
+import {
+  type ByRequest,
+  checkChosen,
+  checkRateLimitOptions,
+  type RateLimitOptions,
+  type RequestLimits,
+} from './options'
+import type { Held } from './reservation'
+import { reservationsOf } from './reservation-of'
 
 /** What a middleware does with a request. */
 export type Outcome =
@@ -17,8 +24,6 @@ export type Outcome =
   | { readonly kind: 'denied'; readonly response: TooManyRequests }
   /** The client left while its request was delayed: there is nothing to answer. */
   | { readonly kind: 'left' }
-
-type Units = Required<Pick<TakeOptions, 'cost'>> & Pick<TakeOptions, 'costs'>
 
 const UNCOUNTED: Outcome = { kind: 'passes', headers: {} }
 
@@ -35,8 +40,7 @@ export class RequestLimiter<Request extends object> {
   }
 
   /**
-   * Decides a request once, however often it passes the same middleware. Slots that it takes of concurrency policies
-   * are released when it has ended.
+   * Decides a request once, however often it passes the same middleware. What it holds is settled when it has ended.
    */
   decide(request: Request, connection: Connection): Promise<Outcome> {
     const outcome = this.outcomes.get(request) ?? this.count(request, connection)
@@ -45,23 +49,24 @@ export class RequestLimiter<Request extends object> {
   }
 
   private async count(request: Request, connection: Connection): Promise<Outcome> {
-    const { limiter, skip, keyBy, cost = 1, costs } = this.options
+    const { skip, keyBy, cost, costs, reserve } = this.options
+    if (reserve !== undefined) (await reservationsOf(request)).expectUnits()
     if (await skip?.(request)) return UNCOUNTED
-    const units = { cost: await valueFor(cost, request), costs: await valueFor(costs, request) }
-    if (takesNothing(units)) return UNCOUNTED
+    const limiter = await valueFor(this.options.limiter, request)
+    checkChosen(limiter)
+    const units = { cost: await valueFor(cost, request), costs: await valueFor(costs, request), reserve }
+    if (!limiter || takesNothing(units)) return UNCOUNTED
     const named = (await keyBy?.(request)) ?? ''
     const subject = named === '' ? this.addressSubject(request) : named
     const slot = limiter.countsRunning ? await limiter.acquire(subject, units) : undefined
     const decision = slot ?? (await limiter.take(subject, units))
-    if (slot?.allowed) {
-      slotsOf(request).add(slot)
-      connection.onEnd(() => slotsOf(request).end(slot))
-    }
+    const held = heldBy(limiter, decision, slot, units)
+    if (held) (await reservationsOf(request)).add(held, connection)
     const context = contextOf(remember(request, decision))
     if (!decision.allowed) return { kind: 'denied', response: tooManyRequests({ values: context }) }
     if (decision.delayMs > 0 && !(await hasPassed(decision.delayMs, connection.leaving()))) {
-      if (slot) slotsOf(request).end(slot)
-      await this.giveBack(subject, units, decision)
+      if (held) (await reservationsOf(request)).giveBack(held)
+      await giveBack(limiter, subject, units, decision)
       return { kind: 'left' }
     }
     return { kind: 'passes', headers: headersFromContext(context) }
@@ -71,18 +76,38 @@ export class RequestLimiter<Request extends object> {
     const { address = this.addressOf, ipv6Prefix } = this.options
     return `ip:${clientIpKey(address(request) ?? '', ipv6Prefix) ?? 'unknown'}`
   }
+}
 
-  /** What cannot be given back stays charged: the subject gets less than its due, never more. */
-  private async giveBack(subject: string, { cost, costs }: Units, { chargedAt, delayMs }: Decision): Promise<void> {
-    await this.options.limiter.refund(subject, cost, { chargedAt, delayMs, costs }).catch(() => {})
+/** What an admitted request holds of a limiter. */
+function heldBy(
+  limiter: RequestLimits,
+  { allowed, reservation: token }: ReservedDecision,
+  slot: Slot | undefined,
+  { reserve }: ReserveOptions,
+): Held | undefined {
+  if (!allowed || (!slot && token === undefined)) return undefined
+  return {
+    token,
+    meter: reserve === undefined || token === undefined ? undefined : () => limiter.meter(token),
+    settle: (used) => (slot ? slot.release(used) : limiter.settle(token!, used ?? {})),
   }
+}
+
+/** What cannot be given back stays charged: the subject gets less than its due, never more. */
+async function giveBack(
+  limiter: RequestLimits,
+  subject: string,
+  { cost, costs }: ReserveOptions,
+  { chargedAt, delayMs }: Decision,
+): Promise<void> {
+  await limiter.refund(subject, cost, { chargedAt, delayMs, costs }).catch(() => {})
 }
 
 async function valueFor<Request, Value>(value: ByRequest<Request, Value>, request: Request): Promise<Value> {
   return typeof value === 'function' ? (value as (request: Request) => Value | Promise<Value>)(request) : value
 }
 
-const takesNothing = ({ cost, costs = {} }: Units): boolean =>
+const takesNothing = ({ cost, costs = {} }: ReserveOptions): boolean =>
   cost === 0 && Object.values(costs).every((units) => units === 0)
 
 /** The same context as the authorizer's for a decision. */
