@@ -9,9 +9,11 @@ import { parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
 import type { PolicyMistakes } from './policies/written'
-import { type Charge, loadForOutage, RateLimiter, type RateLimiterOptions } from './rate-limiter'
+import { type Charge, loadForOutage, RateLimiter } from './rate-limiter'
 import { checkCosts, costNames } from './request'
+import { lazyMeter } from './reservations/lazy-meter'
 import type { LibraryReservations } from './reservations/library-reservations'
+import { STORE } from './stores/store-option'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
 import type { WaitQueues } from './waiting/wait-for'
 
@@ -22,12 +24,7 @@ const positiveMs = {
 } as const
 
 const OPTIONS = {
-  store: {
-    schema: v.custom<RateLimiterOptions['store']>((store) =>
-      ['write', 'read', 'delete'].every((name) => typeof (store as never)?.[name] === 'function'),
-    ),
-    wanted: 'a store such as new MemoryStore() or new DynamoDbStore({ client, tableName })',
-  },
+  store: STORE,
   policies: { schema: v.unknown(), wanted: 'a list of policies' },
   clock: {
     schema: v.custom((clock) => typeof clock === 'function'),
@@ -134,11 +131,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     release: async (reservation) => (await reservations()).settle(reservation, {}),
     settle: async (reservation, used) => (await reservations()).settle(reservation, used),
-    meter: (reservation, options) => {
-      const meter = reservations().then((all) => all.meter(reservation, options))
-      meter.catch(() => {}) // its calls throw it
-      return { debit: async (units) => (await meter).debit(units), settle: async (used) => (await meter).settle(used) }
-    },
+    meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
     takeAll: async (subjects, options = {}) => {
       refuseRunning('takeAll')
       checkNames(options, RESERVING, 'takeAll')

@@ -30,7 +30,7 @@ export const PROGRAMS: Readonly<
   'createLimiter with a MemoryStore': { program: MEMORY, most: 95_000, goal: 75_000 },
   'createLimiter with a DynamoDbStore': { program: DYNAMODB, most: 102_000, goal: 90_000 },
   'a middleware': { program: MIDDLEWARE, most: 110_000, goal: 110_000 },
-  createTieredLimiter: { program: TIERED, most: 198_000, goal: 200_000 },
+  createTieredLimiter: { program: TIERED, most: 199_000, goal: 200_000 },
 }
 
 /** A program as esbuild bundles it: an ES module, minified, split where something is imported by `import()`. */

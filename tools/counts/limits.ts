@@ -6,7 +6,7 @@
  */
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
   'lines of source': { most: 63_200, goal: 58_500 },
-  'files of limiter/': { most: 109, goal: 105 },
+  'files of limiter/': { most: 111, goal: 105 },
   'files of limiter/ beside its folders': { most: 25, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
