@@ -1,40 +1,36 @@
 import * as v from 'valibot'
-import { printed } from '../limiter/errors'
-import type { Limiter } from '../limiter/limiter'
 import { parseHold } from '../limiter/policies/duration'
 import type { Duration } from '../limiter/policies/policy'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import { checkCosts } from '../limiter/request'
-import { wrong } from './reservation'
+import type { Caller } from '../tiered/tiered-request'
+import { checkLimiter, isLimiter, isTiered, type Limits } from './limits'
 
 /** What is the same for all requests, or depends on the request. */
 export type ByRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>)
 
-/** A limiter from `createLimiter`, as far as a middleware calls it. */
-export type RequestLimits = Pick<
-  Limiter,
-  'take' | 'acquire' | 'refund' | 'settle' | 'meter' | 'countsRunning' | 'costNames'
->
-
 /** Options of a middleware. `Request` is what its framework passes to the functions: `req`, `request`, `c` or `ctx`. */
 export interface RateLimitOptions<Request> {
   /**
-   * The limiter from `createLimiter`, or a function that chooses one, such as by the tier of the caller; `undefined`
-   * lets a request pass uncounted. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
-   * released when the response is over and, as far as the framework shows it, the handler has ended; see
-   * `reservationOf`.
+   * The limiter from `createLimiter` or `createTieredLimiter`, or a function that chooses one, such as by the plan of
+   * the caller; `undefined` lets a request pass uncounted. Its `onStoreError`, or `failureMode`, is the failure mode. A
+   * slot of a policy on running requests is released when the response is over and, as far as the framework shows it,
+   * the handler has ended; see `reservationOf`.
    */
-  readonly limiter:
-    | RequestLimits
-    | ((request: Request) => RequestLimits | undefined | Promise<RequestLimits | undefined>)
+  readonly limiter: Limits | ((request: Request) => Limits | undefined | Promise<Limits | undefined>)
   /**
    * Whom a request counts as, such as `user:42`. Where it is empty or `undefined`, the address counts. If callers can
    * choose the value, they get a quota for each value that they make up: use a verified one.
    *
+   * With tiers it returns the caller that the program has verified, `{ clientId: 'acme', tier: 'pro' }`; without one,
+   * the settings' sources of identity are asked, and the address counts at last.
+   *
    * An error that it throws goes to the framework's error handler, and the request is not served.
    * @default the address, `ip:203.0.113.7`
    */
-  readonly keyBy?: ((request: Request) => string | undefined | Promise<string | undefined>) | undefined
+  readonly keyBy?:
+    | ((request: Request) => string | Caller | undefined | Promise<string | Caller | undefined>)
+    | undefined
   /**
    * Whole units that a request takes. A request that takes none passes uncounted. A route that costs more needs a
    * middleware of its own: a function that compares paths is evaded by other spellings of a path, such as `/EXPORT`.
@@ -46,7 +42,8 @@ export interface RateLimitOptions<Request> {
   /**
    * How long the units stay reserved, a duration such as `5m`, from `1s` to `24h`. `reservationOf(request)` debits and
    * settles them in the handler. If the handler has not, they are settled when the response is over and, as far as the
-   * framework shows it, the handler has ended: to what was debited, or else to what is reserved.
+   * framework shows it, the handler has ended: to what was debited, or else to what is reserved. Of tiers, it is
+   * `settle` of the policies that says how long.
    * @default none are reserved
    */
   readonly reserve?: Duration | undefined
@@ -61,18 +58,13 @@ export interface RateLimitOptions<Request> {
   readonly ipv6Prefix?: number | undefined
 }
 
-const METHODS = ['take', 'acquire', 'refund', 'settle', 'meter'] as const satisfies readonly (keyof RequestLimits)[]
-
-const isLimiter = (limiter: unknown): limiter is RequestLimits =>
-  METHODS.every((name) => isFunction((limiter as Partial<RequestLimits> | undefined)?.[name]))
-
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 const func = { schema: v.custom(isFunction), wanted: 'a function of the request', optional: true } as const
 
 const OPTIONS = {
   limiter: {
     schema: v.custom((limiter) => isFunction(limiter) || isLimiter(limiter)),
-    wanted: 'what createLimiter({ store, policies }) returns, or a function of the request that returns that',
+    wanted: 'what createLimiter or createTieredLimiter returns, or a function of the request that returns that',
   },
   keyBy: func,
   cost: {
@@ -102,12 +94,8 @@ const OPTIONS = {
 /** @throws ConfigError with every mistake in the options. */
 export function checkRateLimitOptions(options: RateLimitOptions<never>): void {
   checkOptions(options, OPTIONS)
-  const { limiter, costs } = options
-  if (typeof limiter === 'object' && typeof costs !== 'function') checkCosts(costs, limiter.costNames)
-}
-
-/** @throws ConfigError where a function has chosen something else. */
-export function checkChosen(limiter: RequestLimits | undefined): void {
-  if (limiter !== undefined && !isLimiter(limiter))
-    throw wrong(`limiter must return what createLimiter returned, or undefined, got ${printed(limiter)}`)
+  const { limiter, costs, reserve } = options
+  if (typeof limiter === 'function') return
+  checkLimiter(limiter, reserve)
+  if (!isTiered(limiter) && typeof costs !== 'function') checkCosts(costs, limiter.costNames)
 }

@@ -1,29 +1,27 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { type TooManyRequests, tooManyRequests } from '../backend/responses'
+import type { ProblemResponse } from '../backend/responses'
 import { clientIpKey } from '../lambda/identity/client-ip'
-import { headersFromContext } from '../lambda/responses/backend-headers'
-import { type AuthorizerContext, toContext } from '../lambda/responses/context'
-import type { Decision } from '../limiter/decision'
-import type { ReservedDecision, ReserveOptions, Slot } from '../limiter/options'
+import type { TakeOptions } from '../limiter/options'
+import { type Charged, charge } from './charge'
+import type { RequestFacts } from './charge-by-tier'
 import type { Connection } from './connection'
-import { remember } from './decisions'
-import {
-  type ByRequest,
-  checkChosen,
-  checkRateLimitOptions,
-  type RateLimitOptions,
-  type RequestLimits,
-} from './options'
-import type { Held } from './reservation'
+import { checkLimiter, isTiered } from './limits'
+import { type ByRequest, checkRateLimitOptions, type RateLimitOptions } from './options'
 import { reservationsOf } from './reservation-of'
 
 /** What a middleware does with a request. */
 export type Outcome =
   /** The handler is called, and its response gets these headers. */
   | { readonly kind: 'passes'; readonly headers: Readonly<Record<string, string>> }
-  | { readonly kind: 'denied'; readonly response: TooManyRequests }
+  | { readonly kind: 'denied'; readonly response: ProblemResponse<number> }
   /** The client left while its request was delayed: there is nothing to answer. */
   | { readonly kind: 'left' }
+
+/** What a framework knows of its requests. */
+export interface Framework<Request> {
+  addressOf(request: Request): string | undefined
+  factsOf(request: Request): RequestFacts
+}
 
 const UNCOUNTED: Outcome = { kind: 'passes', headers: {} }
 
@@ -31,10 +29,9 @@ const UNCOUNTED: Outcome = { kind: 'passes', headers: {} }
 export class RequestLimiter<Request extends object> {
   private readonly outcomes = new WeakMap<Request, Promise<Outcome>>()
 
-  /** @param addressOf the address as the framework knows it. */
   constructor(
     private readonly options: RateLimitOptions<Request>,
-    private readonly addressOf: (request: Request) => string | undefined,
+    private readonly framework: Framework<Request>,
   ) {
     checkRateLimitOptions(options)
   }
@@ -49,77 +46,56 @@ export class RequestLimiter<Request extends object> {
   }
 
   private async count(request: Request, connection: Connection): Promise<Outcome> {
-    const { skip, keyBy, cost, costs, reserve } = this.options
+    const { skip, reserve } = this.options
     if (reserve !== undefined) (await reservationsOf(request)).expectUnits()
     if (await skip?.(request)) return UNCOUNTED
-    const limiter = await valueFor(this.options.limiter, request)
-    checkChosen(limiter)
-    const units = { cost: await valueFor(cost, request), costs: await valueFor(costs, request), reserve }
-    if (!limiter || takesNothing(units)) return UNCOUNTED
-    const named = (await keyBy?.(request)) ?? ''
-    const subject = named === '' ? this.addressSubject(request) : named
-    const slot = limiter.countsRunning ? await limiter.acquire(subject, units) : undefined
-    const decision = slot ?? (await limiter.take(subject, units))
-    const held = heldBy(limiter, decision, slot, units)
+    const charged = await this.charge(request)
+    if (!charged) return UNCOUNTED
+    const { held, denial, headers, delayMs } = charged
     if (held) (await reservationsOf(request)).add(held, connection)
-    const context = contextOf(remember(request, decision))
-    if (!decision.allowed) return { kind: 'denied', response: tooManyRequests({ values: context }) }
-    if (decision.delayMs > 0 && !(await hasPassed(decision.delayMs, connection.leaving()))) {
+    if (denial) return { kind: 'denied', response: denial }
+    if (delayMs > 0 && !(await hasPassed(delayMs, connection.leaving()))) {
       if (held) (await reservationsOf(request)).giveBack(held)
-      await giveBack(limiter, subject, units, decision)
+      await charged.giveBack()
       return { kind: 'left' }
     }
-    return { kind: 'passes', headers: headersFromContext(context) }
+    return { kind: 'passes', headers }
+  }
+
+  private async charge(request: Request): Promise<Charged | undefined> {
+    const { keyBy, cost, costs, reserve } = this.options
+    const limiter = await valueFor(this.options.limiter, request)
+    if (limiter === undefined) return undefined
+    checkLimiter(limiter, reserve)
+    const units = { cost: await valueFor(cost, request), costs: await valueFor(costs, request) }
+    if (isTiered(limiter)) {
+      const { chargeByTier } = await import('./charge-by-tier.ts')
+      ;(await reservationsOf(request)).expectUnits() // the tiers of other callers may reserve some
+      const caller = await keyBy?.(request)
+      const facts = this.framework.factsOf(request)
+      return chargeByTier(request, limiter, facts, caller, { ...units, address: this.addressOf(request) })
+    }
+    if (takesNothing(units)) return undefined
+    const named = (await keyBy?.(request)) ?? ''
+    const subject = named === '' ? this.addressSubject(request) : named
+    return charge(request, limiter, subject as string, { ...units, reserve })
+  }
+
+  private addressOf(request: Request): string | undefined {
+    return this.options.address ? this.options.address(request) : this.framework.addressOf(request)
   }
 
   private addressSubject(request: Request): string {
-    const { address = this.addressOf, ipv6Prefix } = this.options
-    return `ip:${clientIpKey(address(request) ?? '', ipv6Prefix) ?? 'unknown'}`
+    return `ip:${clientIpKey(this.addressOf(request) ?? '', this.options.ipv6Prefix) ?? 'unknown'}`
   }
-}
-
-/** What an admitted request holds of a limiter. */
-function heldBy(
-  limiter: RequestLimits,
-  { allowed, reservation: token }: ReservedDecision,
-  slot: Slot | undefined,
-  { reserve }: ReserveOptions,
-): Held | undefined {
-  if (!allowed || (!slot && token === undefined)) return undefined
-  return {
-    token,
-    meter: reserve === undefined || token === undefined ? undefined : () => limiter.meter(token),
-    settle: (used) => (slot ? slot.release(used) : limiter.settle(token!, used ?? {})),
-  }
-}
-
-/** What cannot be given back stays charged: the subject gets less than its due, never more. */
-async function giveBack(
-  limiter: RequestLimits,
-  subject: string,
-  { cost, costs }: ReserveOptions,
-  { chargedAt, delayMs }: Decision,
-): Promise<void> {
-  await limiter.refund(subject, cost, { chargedAt, delayMs, costs }).catch(() => {})
 }
 
 async function valueFor<Request, Value>(value: ByRequest<Request, Value>, request: Request): Promise<Value> {
   return typeof value === 'function' ? (value as (request: Request) => Value | Promise<Value>)(request) : value
 }
 
-const takesNothing = ({ cost, costs = {} }: ReserveOptions): boolean =>
+const takesNothing = ({ cost, costs = {} }: TakeOptions): boolean =>
   cost === 0 && Object.values(costs).every((units) => units === 0)
-
-/** The same context as the authorizer's for a decision. */
-function contextOf(decision: Decision): AuthorizerContext {
-  const shapes = Object.entries(decision.policies).map(([name, { limit, windowMs, counts }]) => ({
-    name,
-    limit,
-    windowMs,
-    counter: { isEndedByOthers: counts === 'running' },
-  }))
-  return toContext({ decision, shapes, now: Date.now() })
-}
 
 /** @returns whether that time has passed; not if the signal was aborted before. */
 const hasPassed = (ms: number, signal: AbortSignal): Promise<boolean> =>

@@ -1,10 +1,12 @@
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-keys'
-import type { ConnectionOptions } from '../limiter/stores/connection'
+import type { DynamoDbStoreOptions } from '../limiter/stores/dynamodb-store'
 import { createTable } from '../limiter/stores/state-table'
 
 /**
- * Makes an empty config table, as `createStateTable` makes a state table, for development and tests: `npx sluice tiers
- * apply` fills it.
+ * Makes an empty config table, as `createStateTable` makes a state table, for development and tests. The command
+ * `tiers apply` fills it.
  */
-export const createConfigTable = (client: NonNullable<ConnectionOptions['client']>, tableName: string): Promise<void> =>
-  createTable(client, tableName, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+export const createConfigTable = (
+  client: NonNullable<DynamoDbStoreOptions['client']>,
+  tableName: string,
+): Promise<void> => createTable(client, tableName, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])

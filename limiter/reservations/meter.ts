@@ -144,7 +144,7 @@ export function meterOf(
 export const entriesOf = (reserved: readonly Reserved[]): ReservedUnits[] => reserved.flatMap(({ entries }) => entries)
 
 /**
- * What was used of each policy that is reserved.
+ * What was used of each policy that is reserved. A slot alone uses nothing.
  *
  * @throws CostError, ConfigError
  */
@@ -152,6 +152,7 @@ export function actualOf(
   used: unknown,
   entries: readonly ReservedUnits[],
 ): (entry: ReservedUnits) => number | undefined {
+  if (entries.length === 0) return () => undefined
   const names = [...new Set(entries.map(({ policy }) => policy.costName))]
   const check = (units: unknown, name?: string): number | undefined => {
     if (units === undefined) return undefined

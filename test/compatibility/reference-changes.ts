@@ -83,11 +83,40 @@ export const CHANGES: readonly Change[] = [
   {
     why: 'a middleware has one limiter for each tier, and refuses costs that it does not know',
     changelog: '`limiter` may be a function of the request',
-    added: ['sluice/limiter: Limiter.costNames: readonly CostName[]', 'sluice/middleware: RequestLimits'],
+    added: [
+      'sluice/limiter: Limiter.costNames: readonly CostName[]',
+      'sluice/middleware: Limits',
+      'sluice/middleware: RequestLimits',
+    ],
     changed: [
       [
         'sluice/middleware: RateLimitOptions.limiter: Pick<Limiter, "take" | "acquire" | "refund" | "countsRunning">',
-        'sluice/middleware: RateLimitOptions.limiter: RequestLimits | ((request: Request) => | RequestLimits | Promise<RequestLimits | undefined> | undefined)',
+        'sluice/middleware: RateLimitOptions.limiter: Limits | ((request: Request) => Limits | Promise<Limits | undefined> | undefined)',
+      ],
+    ],
+  },
+  {
+    why: 'a server has tiers without a config table, and a middleware decides by them',
+    changelog: '`createTieredLimiter({ tiers, store })` has tiers without a config table',
+    added: [
+      'sluice/middleware: TieredLimits',
+      'sluice/tiered: Caller',
+      'sluice/tiered: MessageOptions.tier?: string',
+      'sluice/tiered: TieredDecision.decision: Decision<string> | undefined',
+      'sluice/tiered: TieredLimiter.meter: meter(reservation: string, options?: MeterOptions): Meter;',
+      'sluice/tiered: TieredRequest.tier?: string',
+      'sluice/tiered: TieredSettings',
+      'sluice/tiered: TiersInProgram',
+      'sluice/tiered: createConfigTable',
+    ],
+    changed: [
+      [
+        'sluice/middleware: RateLimitOptions.keyBy?: (request: Request) => string | Promise<string | undefined> | undefined',
+        'sluice/middleware: RateLimitOptions.keyBy?: (request: Request) => | string | Caller | Promise<string | Caller | undefined> | undefined',
+      ],
+      [
+        'sluice/tiered: createTieredLimiter: function createTieredLimiter(options: TieredLimiterOptions): TieredLimiter;',
+        'sluice/tiered: createTieredLimiter: function createTieredLimiter(options: | TieredLimiterOptions | TiersInProgram): TieredLimiter;',
       ],
     ],
   },

@@ -68,7 +68,9 @@ describe.each(Object.entries(SERVERS))('%s: a limiter that depends on the reques
     const { get, errors, handled } = await started({ limiter: () => wrong as never })
     expect([(await get()).status, handled]).toEqual([500, []])
     expect(errors).toEqual([expect.any(ConfigError)])
-    expect(String(errors[0])).toMatch(/limiter must return what createLimiter returned, or undefined, got/)
+    expect(String(errors[0])).toMatch(
+      /limiter must return what createLimiter or createTieredLimiter returned, or undefined, got/,
+    )
   })
 
   test('costs that it does not know end the request with an error', async () => {

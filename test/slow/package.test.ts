@@ -161,7 +161,7 @@ console.log(names('sluice/middleware'), names('sluice/express-rate-limit'), name
     expect(await run(project, 'node', ['no-cdk.cjs'])).toBe(
       [
         'function handOn,headersFromContext,rateLimit,reportCost,withRateLimit',
-        'decisionOf,expressRateLimit,fastifyRateLimit,honoRateLimit,koaRateLimit,reservationOf ExpressRateLimitStore createTieredLimiter,withMessageLimit',
+        'decisionOf,expressRateLimit,fastifyRateLimit,honoRateLimit,koaRateLimit,reservationOf ExpressRateLimitStore createConfigTable,createTieredLimiter,withMessageLimit',
         '',
       ].join('\n'),
     )
