@@ -34,7 +34,7 @@ export class RequestReservations implements RequestReservation {
     if (held.meter) connection.onLeave(() => this.leave(connection))
   }
 
-  get tokens(): readonly string[] {
+  get reservations(): readonly string[] {
     return [...this.held].flatMap(({ token }) => token ?? [])
   }
 

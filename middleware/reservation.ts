@@ -4,8 +4,8 @@ import type { Meter } from '../limiter/reservations/meter'
 
 /** What a request holds of the limiters that admitted it: units that are reserved, and slots. */
 export interface RequestReservation {
-  /** What another process settles it by: `limiter.settle(token, used)`. One for each middleware that reserves. */
-  readonly tokens: readonly string[]
+  /** What another process settles it by: `limiter.settle(reservation, used)`. One for each limiter that reserves. */
+  readonly reservations: readonly string[]
   /**
    * Keeps it past the end of the request: until `settle`, here or in another process, or until its time is over.
    *
@@ -47,7 +47,7 @@ export function refuseUnits(call: string): never {
 
 /** What a request holds that no middleware has admitted with anything to hold. */
 export const NOTHING: RequestReservation = {
-  tokens: [],
+  reservations: [],
   hold: () => false,
   debit: async () => refuseUnits('debit'),
   settle: async (used) => (used === undefined ? false : refuseUnits('settle')),

@@ -43,8 +43,7 @@ const OPTIONS = {
  * @throws ConfigError with every mistake in the options.
  */
 export function createTieredLimiter(options: TieredLimiterOptions | TiersInProgram): TieredLimiter {
-  const isInProgram = options && ('tiers' in options || 'store' in options)
-  const make = isInProgram ? checkedTiers(options) : checkedTables(options)
+  const make = isInProgram(options) ? checkedTiers(options) : checkedTables(options)
   const { failureMode = 'local', authentication = 'config', deadlineMs = 300, ipv6Prefix = 56 } = options
   const parts = make({
     failureMode,
@@ -57,6 +56,9 @@ export function createTieredLimiter(options: TieredLimiterOptions | TiersInProgr
   loadForOutage()
   return tieredLimiter(parts, () => parts.limiter.close())
 }
+
+const isInProgram = (options: TieredLimiterOptions | TiersInProgram): options is TiersInProgram =>
+  Object(options) === options && ('tiers' in options || 'store' in options)
 
 function checkedTables(options: TieredLimiterOptions) {
   checkOptions(options, OPTIONS)

@@ -120,7 +120,7 @@ test('several middlewares are debited and settled together', async () => {
   const tokens = await answering(both, async (req) => {
     await reservationOf(req).debit(40)
     await reservationOf(req).debit(20)
-    return reservationOf(req).tokens
+    return reservationOf(req).reservations
   })
   expect(new Set(tokens).size).toBe(2)
   await until(async () => (await one.charged()) === 60 && (await other.charged()) === 60)
@@ -151,7 +151,7 @@ test('of a process that was killed, the units stay charged, and the slot and the
   const app = new Hono().use(honoRateLimit(options))
   let token: string | undefined
   const killed = app.get('/', (c) => {
-    token = reservationOf(c).tokens[0]
+    token = reservationOf(c).reservations[0]
     return new Promise<Response>(() => {})
   })
   void killed.request('/')

@@ -202,7 +202,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, listener) => {
     const { limiter, options, charged } = limited()
     let token: string | undefined
     const app = await listener(options, (reservation) => {
-      token = reservation.tokens[0]
+      token = reservation.reservations[0]
       return course.answer(reservation)
     })
     const client = visit('HTTP/1.1', await serve(app), '/')
@@ -261,7 +261,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, listener) => {
     let tokens: readonly string[] = []
     const app = await listener(options, async function* (reservation) {
       expect(reservation.hold()).toBe(true)
-      tokens = reservation.tokens
+      tokens = reservation.reservations
       yield 'queued'
     })
     await visit('HTTP/1.1', await serve(app), '/').over
@@ -283,7 +283,7 @@ describe.each(Object.entries(FRAMEWORKS))('%s', (_, listener) => {
     Object.assign(store, { write: fail, read: fail })
     const seen: unknown[] = []
     const app = await listener(options, async function* (reservation) {
-      seen.push(reservation.tokens, await reservation.debit(9), await reservation.settle(9))
+      seen.push(reservation.reservations, await reservation.debit(9), await reservation.settle(9))
       yield 'text'
     })
     const answer = await fetch(`http://127.0.0.1:${await serve(app)}/`)

@@ -87,6 +87,8 @@ test('mistakes in tiers and options are all found when it is made', () => {
     /tiers must have "anonymous"/,
   ]
   for (const sentence of sentences) expect(error.issues).toContainEqual(expect.stringMatching(sentence))
+  for (const none of [undefined, null, 'tiers.yaml', 7])
+    expect(() => createTieredLimiter(none as never)).toThrow(/options must be an object/)
   expect(() => limiterOf({ tiers: 'tiers.yaml' as never })).toThrow(/tiers must be tiers by name/)
   expect(() => createTieredLimiter({ tiers: TIERS } as never)).toThrow(/store is missing/)
   expect(() => createTieredLimiter({ tiers: TIERS, store: new MemoryStore(), configTable: 'c' } as never)).toThrow(
