@@ -87,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       )
   }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
-    checkCosts(costs, known)
+    if (costs !== undefined) checkCosts(costs, known)
     return { key: keyOf(subject), policies, cost, costs: costs && { ...costs } } // its caller may change it meanwhile
   }
   const some = policiesByName(policies)

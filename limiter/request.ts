@@ -65,7 +65,6 @@ export const costNames = (policies: readonly Counting[]): string[] => [
  * @throws ConfigError
  */
 export function checkCosts(costs: unknown, known: readonly string[]): void {
-  if (costs === undefined) return
   const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
   const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
   if (unknown.length === 0) return

@@ -97,5 +97,5 @@ export function checkRateLimitOptions(options: RateLimitOptions<never>): void {
   const { limiter, costs, reserve } = options
   if (typeof limiter === 'function') return
   checkLimiter(limiter, reserve)
-  if (!isTiered(limiter) && typeof costs !== 'function') checkCosts(costs, limiter.costNames)
+  if (!isTiered(limiter) && typeof costs === 'object') checkCosts(costs, limiter.costNames)
 }

@@ -6,10 +6,11 @@ import { systemClock } from '../limiter/clock'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import { loadForOutage } from '../limiter/rate-limiter'
 import { type ConnectionOptions, connect } from '../limiter/stores/connection'
+import { SETTINGS } from './settings-rules'
 import type { TieredLimiter } from './tiered-decision'
 import { tieredLimiter } from './tiered-limiter'
-import { SETTINGS, type TieredSettings } from './tiered-settings'
-import { checkedTiers, type TiersInProgram } from './tiers-in-program'
+import type { TieredSettings, TiersInProgram } from './tiered-settings'
+import { checkedTiers } from './tiers-in-program'
 
 /** The tables of a deployment. */
 export interface TieredLimiterOptions extends ConnectionOptions, TieredSettings {

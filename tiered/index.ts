@@ -11,8 +11,7 @@ export { createTieredLimiter, type TieredLimiterOptions } from './create-tiered-
 export type { MessageDenial } from './message-denial'
 export type { MessageOptions, TieredDecision, TieredLimiter } from './tiered-decision'
 export type { Caller, NamedValues, TieredRequest } from './tiered-request'
-export type { TieredSettings } from './tiered-settings'
-export type { TiersInProgram } from './tiers-in-program'
+export type { TieredSettings, TiersInProgram } from './tiered-settings'
 export {
   type Connections,
   type DeniedMessage,

@@ -1,5 +1,4 @@
-import * as v from 'valibot'
-import type { FieldRules } from '../limiter/policies/report'
+import type { StateStore } from '../limiter/stores/store'
 
 /** Settings of the authorizer's environment. */
 export interface TieredSettings {
@@ -22,23 +21,12 @@ export interface TieredSettings {
   readonly write?: ((line: string) => void) | undefined
 }
 
-const integer = (least: number, most: number) =>
-  ({
-    schema: v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most)),
-    wanted: `an integer from ${least} to ${most}`,
-    optional: true,
-  }) as const
-const oneOf = <const Words extends readonly string[]>(words: Words) =>
-  ({ schema: v.picklist(words), wanted: `one of ${words.join(', ')}`, optional: true }) as const
-
-export const SETTINGS = {
-  failureMode: oneOf(['local', 'allow', 'deny']),
-  authentication: oneOf(['config', 'none']),
-  deadlineMs: integer(20, 9000),
-  ipv6Prefix: integer(1, 128),
-  write: {
-    schema: v.custom((write) => typeof write === 'function'),
-    wanted: 'a function that takes a line',
-    optional: true,
-  },
-} as const satisfies FieldRules
+/** Tiers that a program has itself, and where their counts are. */
+export interface TiersInProgram extends TieredSettings {
+  /** The content of a tiers file, as an object: `{ tiers, routes, settings, global }`; or its `tiers` alone. */
+  readonly tiers: Readonly<Record<string, unknown>>
+  /** Such as `new MemoryStore()` or `new DynamoDbStore({ tableName })`. */
+  readonly store: StateStore
+  /** As for `createLimiter`. @default none: subjects are stored under SHA-256 */
+  readonly hmacKey?: string | Uint8Array | undefined
+}

@@ -6,20 +6,10 @@ import { checkNoneRequired } from '../lambda/config-table/items/policy-set-check
 import { SubjectKeys } from '../lambda/config-table/subject-keys'
 import { ConfigError, type Mistake } from '../limiter/errors'
 import { checkFields } from '../limiter/policies/report'
-import type { StateStore } from '../limiter/stores/store'
 import { STORE } from '../limiter/stores/store-option'
 import { secretOf } from '../limiter/subject-key'
-import { SETTINGS, type TieredSettings } from './tiered-settings'
-
-/** Tiers that a program has itself, and where their counts are. */
-export interface TiersInProgram extends TieredSettings {
-  /** The content of a tiers file, as an object: `{ tiers, routes, settings, global }`; or its `tiers` alone. */
-  readonly tiers: Readonly<Record<string, unknown>>
-  /** Such as `new MemoryStore()` or `new DynamoDbStore({ tableName })`. */
-  readonly store: StateStore
-  /** As for `createLimiter`. @default none: subjects are stored under SHA-256 */
-  readonly hmacKey?: string | Uint8Array | undefined
-}
+import { SETTINGS } from './settings-rules'
+import type { TiersInProgram } from './tiered-settings'
 
 const OPTIONS = {
   ...SETTINGS,
