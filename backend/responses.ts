@@ -1,5 +1,5 @@
 import { headersFromContext } from '../lambda/responses/backend-headers'
-import { PROBLEM_KEYS } from '../lambda/responses/header-table'
+import { PROBLEM_KEYS, PROBLEM_NUMBERS } from '../lambda/responses/header-table'
 import type { GatewayContext } from './gateway-context'
 import { isStream } from './streamed-response'
 
@@ -13,7 +13,7 @@ export interface ProblemResponse<Status extends number> {
 /** The answer to a request over the limit. */
 export interface TooManyRequests extends ProblemResponse<429> {}
 
-/** The same headers and problem body as a REST API's gateway response (RFC 9457), in which numbers are strings, too. */
+/** The headers and the problem body (RFC 9457) of a REST API's gateway response, but with numbers as numbers. */
 export function tooManyRequests({ values }: Pick<GatewayContext, 'values'>): TooManyRequests {
   return problemResponse(429, 'Too Many Requests', values, headersFromContext(values))
 }
@@ -26,7 +26,8 @@ export function problemResponse<Status extends number>(
   headers: Readonly<Record<string, string>>,
 ): ProblemResponse<Status> {
   const details = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
-  const problem = { type: 'about:blank', title, status: statusCode, ...details }
+  const numbers = Object.fromEntries(PROBLEM_NUMBERS.map((key) => [key, Number(values[key] ?? 0)]))
+  const problem = { type: 'about:blank', title, status: statusCode, ...details, ...numbers }
   return {
     statusCode,
     headers: { 'Content-Type': 'application/problem+json', ...headers },

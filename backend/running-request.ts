@@ -27,6 +27,11 @@ export class RunningRequest {
   /** @param onEnd may be called again, where a part begins after the end. */
   constructor(private readonly onEnd: () => void) {}
 
+  /** How many parts run. */
+  get running(): number {
+    return this.parts
+  }
+
   /** Begins a part. Returns what ends it, which may be called again. */
   begin(): () => void {
     this.parts++

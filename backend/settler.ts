@@ -26,8 +26,7 @@ export class Settler {
   async settle(reservation: string, used: UsedUnits | undefined): Promise<boolean> {
     const reserved = parseReservation(reservation)
     const entries = entriesOf(reserved)
-    const isAsReserved = used === undefined || entries.length === 0
-    return settle(this.limiter, reserved, isAsReserved ? () => undefined : actualOf(used, entries))
+    return settle(this.limiter, reserved, used === undefined ? () => undefined : actualOf(used, entries))
   }
 
   /**

@@ -22,7 +22,7 @@ let settler: Settler | undefined
  * One for all handlers of a function: they share its connections. Most functions settle nothing, and load nothing for
  * it.
  */
-const ofFunction = new Settlements({
+const ofFunction = /* @__PURE__ */ new Settlements({
   load: async () => {
     const table = settlingTable()
     if (!table) return undefined

@@ -1,9 +1,9 @@
 import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-keys'
+import { clientKey } from '../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../lambda/identity/api-key'
 import type { PolicyInput } from '../limiter'
-import { createTable } from '../limiter/stores/state-table'
 import { type PolicySetItem as Item, itemsOf } from '../provisioning/tiers-file'
+import { createConfigTable } from '../tiered/create-config-table'
 import type { CountingClient } from './engine'
 import { PLENTY } from './policies'
 
@@ -25,9 +25,6 @@ export async function fillConfigTable(client: CountingClient, table: string, siz
   await createConfigTable(client, table)
   await putAll(client, table, itemsOfSize(size))
 }
-
-export const createConfigTable = (client: CountingClient, table: string): Promise<unknown> =>
-  createTable(client, table, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
 
 /** Writes any number of items, in batches. */
 export async function putAll(

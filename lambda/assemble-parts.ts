@@ -2,6 +2,7 @@ import { systemClock } from '../limiter/clock'
 import { RateLimiter } from '../limiter/rate-limiter'
 import type { ItemCalls } from '../limiter/stores/item-calls'
 import { ItemStore } from '../limiter/stores/item-store'
+import type { StateStore } from '../limiter/stores/store'
 import type { AuthorizerParts } from './authorizer-parts'
 import { Plans } from './charge-plans'
 import { Clients } from './config-table/clients'
@@ -17,40 +18,33 @@ import type { TokenVerifier } from './identity/token-verifier'
 import { errorDetails } from './telemetry/log'
 import type { Telemetry } from './telemetry/telemetry'
 
-/** What the parts are made with. */
-export interface AssemblyOptions
-  extends Pick<
-    Config,
-    | 'stateTable'
-    | 'configTable'
-    | 'configTtlMs'
-    | 'negativeTtlMs'
-    | 'deadlineMs'
-    | 'failureMode'
-    | 'ipv6Prefix'
-    | 'authentication'
-  > {
-  readonly calls: ItemCalls
+type Settings = Pick<Config, 'deadlineMs' | 'failureMode' | 'ipv6Prefix' | 'authentication'>
+
+/** What the parts are made with that do not depend on where the configuration is. */
+export interface CommonOptions extends Settings {
   readonly telemetry: Telemetry
   readonly verifierOf: (settings: JwtSettings) => TokenVerifier
+}
+
+/** What the parts are made with. */
+export interface AssemblyOptions
+  extends CommonOptions,
+    Pick<Config, 'stateTable' | 'configTable' | 'configTtlMs' | 'negativeTtlMs'> {
+  readonly calls: ItemCalls
   /** Readings that began before any request. @default none */
   readonly first?: FirstReadings
 }
 
+type Assembled = AuthorizerParts & { readonly limiter: RateLimiter }
+
 /** The parts that read the tables, which live as long as the process. */
-export function assembleParts(options: AssemblyOptions): AuthorizerParts & { readonly limiter: RateLimiter } {
-  const { calls, stateTable, configTable, telemetry, verifierOf, first } = options
-  const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, failureMode, ipv6Prefix, authentication } = options
-  const { log, onEvent } = telemetry
+export function assembleParts(options: AssemblyOptions): Assembled {
+  const { calls, stateTable, configTable, telemetry, first } = options
+  const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, authentication } = options
+  const { log } = telemetry
   const reading = { calls, tableName: configTable, clock: systemClock, log, deadlineMs: READING_DEADLINE_MS }
   const { subjectKeys, signingKeys } = new KeyRings({ ...reading, first: first?.keyRings })
-  return {
-    limiter: new RateLimiter({
-      store: new ItemStore(calls, stateTable),
-      deadlineMs,
-      onStoreError: failureMode,
-      onEvent,
-    }),
+  return assembleWith(options, new ItemStore(calls, stateTable), {
     configuration: new PolicySets({
       ...reading,
       ttlMs,
@@ -60,8 +54,21 @@ export function assembleParts(options: AssemblyOptions): AuthorizerParts & { rea
     }),
     subjectKeys,
     signingKeys,
-    plans: new Plans(log),
     clients: new Clients({ ...reading, ttlMs, negativeTtlMs, deadlineMs }),
+  })
+}
+
+/** The parts that count in a store, and what they know of tiers, clients and secrets. */
+export function assembleWith(
+  { deadlineMs, failureMode, ipv6Prefix, authentication, telemetry, verifierOf }: CommonOptions,
+  store: StateStore,
+  known: Pick<AuthorizerParts, 'configuration' | 'subjectKeys' | 'signingKeys' | 'clients'>,
+): Assembled {
+  const { log, onEvent } = telemetry
+  return {
+    ...known,
+    limiter: new RateLimiter({ store, deadlineMs, onStoreError: failureMode, onEvent }),
+    plans: new Plans(log),
     sources: new Sources(verifierOf, deadlineMs),
     clock: systemClock,
     log,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
+import { compile, distinct, policiesByName } from './compiled-policy'
 import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
 import type { Limiter, LimiterOf, LimiterOptions } from './limiter'
 import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
@@ -9,9 +9,11 @@ import { parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
 import type { PolicyMistakes } from './policies/written'
-import { type Charge, loadForOutage, RateLimiter, type RateLimiterOptions } from './rate-limiter'
-import { costNames } from './request'
+import { type Charge, loadForOutage, RateLimiter } from './rate-limiter'
+import { checkCosts, costNames } from './request'
+import { lazyMeter } from './reservations/lazy-meter'
 import type { LibraryReservations } from './reservations/library-reservations'
+import { STORE } from './stores/store-option'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
 import type { WaitQueues } from './waiting/wait-for'
 
@@ -22,12 +24,7 @@ const positiveMs = {
 } as const
 
 const OPTIONS = {
-  store: {
-    schema: v.custom<RateLimiterOptions['store']>((store) =>
-      ['write', 'read', 'delete'].every((name) => typeof (store as never)?.[name] === 'function'),
-    ),
-    wanted: 'a store such as new MemoryStore() or new DynamoDbStore({ client, tableName })',
-  },
+  store: STORE,
   policies: { schema: v.unknown(), wanted: 'a list of policies' },
   clock: {
     schema: v.custom((clock) => typeof clock === 'function'),
@@ -80,7 +77,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const keyOf = (subject: string) => subjectKey(subject, secret, options.namespace)
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
-  const checkCosts = costsChecker(policies)
+  const known = costNames(policies)
   const running = policies.find(({ counter }) => counter.isEndedByOthers)
   const refuseRunning = (method: string) => {
     if (running)
@@ -90,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       )
   }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
-    if (costs !== undefined) checkCosts(costs)
+    if (costs !== undefined) checkCosts(costs, known)
     return { key: keyOf(subject), policies, cost, costs: costs && { ...costs } } // its caller may change it meanwhile
   }
   const some = policiesByName(policies)
@@ -112,6 +109,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   return {
     countsRunning: running !== undefined,
+    costNames: known,
     take: (subject, options) => {
       try {
         refuseRunning('take')
@@ -133,11 +131,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     release: async (reservation) => (await reservations()).settle(reservation, {}),
     settle: async (reservation, used) => (await reservations()).settle(reservation, used),
-    meter: (reservation, options) => {
-      const meter = reservations().then((all) => all.meter(reservation, options))
-      meter.catch(() => {}) // its calls throw it
-      return { debit: async (units) => (await meter).debit(units), settle: async () => (await meter).settle() }
-    },
+    meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
     takeAll: async (subjects, options = {}) => {
       refuseRunning('takeAll')
       checkNames(options, RESERVING, 'takeAll')
@@ -195,18 +189,6 @@ function checkNames(options: object, known: readonly string[], call: string): vo
   for (const name in options)
     if (!known.includes(name) && options[name as never] !== undefined)
       throw wrong('unknown_field', `unknown option ${printed(name)} of ${call}${suggestion(name, known)}`)
-}
-
-/** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */
-function costsChecker(policies: readonly CompiledPolicy[]): (costs: unknown) => void {
-  const known = costNames(policies)
-  return (costs) => {
-    const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
-    const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
-    if (unknown.length === 0) return
-    const wanted = known.length > 0 ? `some of ${known.join(', ')}` : 'left out, for no policy has a `cost`'
-    throw wrong('invalid_value', `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`)
-  }
 }
 
 const wrong = (code: MistakeCode, sentence: string): ConfigError => new ConfigError([new Mistake(code, sentence)])

@@ -81,6 +81,8 @@ export interface Limiter<
 > {
   /** Whether a policy counts running requests: then `acquire`, and not `take`. */
   readonly countsRunning: Running
+  /** The costs that policies name, and a request may name. */
+  readonly costNames: readonly CostName[]
   /**
    * Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. With
    * `reserve`, the units stay reserved until `settle` says what was really used.

@@ -1,7 +1,7 @@
 import type { Hold } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { ChargedAtError, CostError } from './errors'
+import { ChargedAtError, ConfigError, CostError, Mistake, printed } from './errors'
 import { RUNNING } from './policies/policy'
 
 /** Units that one request takes from each of several policies. */
@@ -58,6 +58,20 @@ export interface Counting {
 export const costNames = (policies: readonly Counting[]): string[] => [
   ...new Set(policies.flatMap(({ costName = RUNNING }) => (costName === RUNNING ? [] : costName))),
 ]
+
+/**
+ * Refuses costs by name that are not known: a misspelt one would be charged as 1 unit.
+ *
+ * @throws ConfigError
+ */
+export function checkCosts(costs: unknown, known: readonly string[]): void {
+  const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
+  const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
+  if (unknown.length === 0) return
+  const wanted = known.length > 0 ? `some of ${known.join(', ')}` : 'left out, for no policy has a `cost`'
+  const sentence = `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`
+  throw new ConfigError([new Mistake('invalid_value', sentence)])
+}
 
 /** Charges nothing. */
 export const NO_UNITS: Units = { cost: 0 }

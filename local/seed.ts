@@ -6,12 +6,13 @@ import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { seedItems, seedKeyRings } from '../lib/seed/seed-items'
 import { ConfigError } from '../limiter/errors'
-import { createStateTable, createTable } from '../limiter/stores/state-table'
+import { createStateTable } from '../limiter/stores/state-table'
 import { AuditTrail, newChangeId, withRecords } from '../provisioning/audit-trail'
 import { documentsOf, keepExact, readPartition } from '../provisioning/documents'
 import { fitOneTransaction, type GuardedWrite, tryWrite } from '../provisioning/guarded-writes'
 import { writeRecorded } from '../provisioning/recorded-writes'
 import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
+import { createConfigTable } from '../tiered/create-config-table'
 import { reasonOf, StartError } from './start-error'
 
 interface Tables {
@@ -36,7 +37,7 @@ export const keysOf = ({ tiers }: TiersFile) =>
  */
 export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFile): Promise<string[]> {
   await createStateTable(client, tables.state)
-  await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(client, tables.config)
   const documents = documentsOf(client)
   const trail = newTrail()
   await seedKeyRings(documents, tables.config, trail)

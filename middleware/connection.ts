@@ -28,6 +28,9 @@ export interface NodeResponse extends ServerStream {
 /** The observable course of one request and of its handler. */
 export class Connection {
   private running: RunningRequest | undefined
+  private left: AbortSignal | undefined
+  /** How many parts are the response, and not the work on it. */
+  private responses = 0
 
   /**
    * @param response `undefined` where the runtime does not show it: a request ends when its handler has answered.
@@ -40,6 +43,11 @@ export class Connection {
 
   /** Is aborted once the client has left before it was answered. */
   leaving(): AbortSignal {
+    this.left ??= this.watchClient()
+    return this.left
+  }
+
+  private watchClient(): AbortSignal {
     const { response, signal } = this
     if (signal || !response) return signal ?? new AbortController().signal
     if (isGone(response)) return AbortSignal.abort()
@@ -53,6 +61,13 @@ export class Connection {
     return controller.signal
   }
 
+  /** Calls the listener once the client has left before it was answered. */
+  onLeave(listener: () => void): void {
+    const signal = this.leaving()
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener, { once: true })
+  }
+
   /** Calls the listener once the request has ended, as `RunningRequest` sees it. */
   onEnd(listener: () => void): void {
     let forget = () => {}
@@ -61,9 +76,15 @@ export class Connection {
       listener()
     })
     if (!this.response) return
+    this.responses++
     const over = this.running.watch(this.response)
     if (isGone(this.response)) over()
     else forget = onSocketClose(this.response, over)
+  }
+
+  /** Whether the handler, or a stream of it, is seen to run. */
+  get isSeenToRun(): boolean {
+    return (this.running?.running ?? 0) > this.responses
   }
 
   /** Whether anything listens for the end of the request. */
@@ -89,11 +110,26 @@ export class Connection {
     body.getReader = ((options?: never) => watched(getReader.call(body, options))) as ReadableStream['getReader']
   }
 
+  /** The same stream, whose end is the end of a part of the request: where no response shows it. */
+  watchedBody<Chunk>(body: ReadableStream<Chunk>): ReadableStream<Chunk> {
+    const end = this.begin()
+    this.responses++
+    const { readable, writable } = new TransformStream<Chunk, Chunk>({}, undefined, SHORT_BODY)
+    void body
+      .pipeTo(writable)
+      .catch(() => {}) // the reader gets the error, or has left
+      .finally(end)
+    return readable
+  }
+
   /** Begins the part of the request that is its handler, where the framework shows when that ends. */
   begin(): () => void {
     return this.running?.begin() ?? (() => {})
   }
 }
+
+/** Chunks that are taken from a stream before anybody reads them, so that a short body nobody reads has an end, too. */
+const SHORT_BODY: QueuingStrategy = { highWaterMark: 16 }
 
 const isWebStream = (body: unknown): body is ReadableStream =>
   typeof (body as ReadableStream | null | undefined)?.getReader === 'function'

@@ -1,9 +1,14 @@
+import type { NamedValues } from '../tiered/tiered-request'
 import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
 
 /** The part of Express's request that is used here; any server that calls `(req, res, next)` has it. */
 export interface ExpressRequest {
+  readonly method?: string | undefined
+  readonly originalUrl?: string | undefined
+  readonly url?: string | undefined
+  readonly headers?: NamedValues | undefined
   readonly ip?: string | undefined
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
@@ -17,7 +22,10 @@ export interface ExpressRequest {
 export function expressRateLimit<Request extends ExpressRequest = ExpressRequest>(
   options: RateLimitOptions<Request>,
 ): (req: Request, res: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
-  const limiter = new RequestLimiter(options, ({ ip, socket }) => ip ?? socket.remoteAddress)
+  const limiter = new RequestLimiter<Request>(options, {
+    addressOf: ({ ip, socket }) => ip ?? socket.remoteAddress,
+    factsOf: ({ method = '', originalUrl, url = '', headers }) => ({ method, url: originalUrl ?? url, headers }),
+  })
   const passes = async (req: Request, res: NodeResponse): Promise<boolean> => {
     const outcome = await limiter.decide(req, new Connection(res))
     if (outcome.kind === 'passes') setHeaders(res, outcome.headers)

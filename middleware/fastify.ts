@@ -1,5 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel'
 import { onCall } from '../backend/running-request'
+import type { NamedValues } from '../tiered/tiered-request'
 import { Connection, type ServerStream } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
@@ -7,6 +8,9 @@ import { RequestLimiter } from './request-limiter'
 /** The part of Fastify's request that is used here. */
 export interface FastifyRequest {
   readonly ip: string
+  readonly method: string
+  readonly originalUrl: string
+  readonly headers: NamedValues
 }
 
 /** The part of Fastify's reply that is used here. */
@@ -28,11 +32,14 @@ export interface FastifyReply {
 export function fastifyRateLimit<Request extends FastifyRequest = FastifyRequest>(
   options: RateLimitOptions<Request>,
 ): (request: Request, reply: FastifyReply) => Promise<unknown> {
-  const limiter = new RequestLimiter(options, ({ ip }) => ip)
-  if (options.limiter.countsRunning) traceHandlers()
+  const limiter = new RequestLimiter<Request>(options, {
+    addressOf: ({ ip }) => ip,
+    factsOf: ({ method, originalUrl: url, headers }) => ({ method, url, headers }),
+  })
   return async (request, reply) => {
     const connection = new Connection(reply.raw)
     const outcome = await limiter.decide(request, connection)
+    if (connection.isWatched) traceHandlers()
     if (outcome.kind === 'passes') {
       connections.set(request, [...(connections.get(request) ?? []), connection])
       reply.headers({ ...outcome.headers })

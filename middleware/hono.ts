@@ -6,10 +6,14 @@ import { RequestLimiter } from './request-limiter'
 export interface HonoContext {
   /** The bindings of the runtime; those of `@hono/node-server` have the request of Node. */
   readonly env: unknown
-  readonly req: { readonly raw: { readonly signal: AbortSignal } }
-  readonly res: Pick<Response, 'status' | 'headers' | 'body'>
+  readonly req: {
+    readonly method: string
+    readonly url: string
+    readonly raw: { readonly signal: AbortSignal; readonly headers: Headers }
+  }
+  res: Response
   header(name: string, value: string): void
-  body(body: string | null, status: 429 | 408, headers?: Record<string, string>): Response
+  body(body: string | null, status: 401 | 408 | 429 | 500, headers?: Record<string, string>): Response
 }
 
 /**
@@ -21,16 +25,24 @@ export interface HonoContext {
 export function honoRateLimit<Context extends HonoContext = HonoContext>(
   options: RateLimitOptions<Context>,
 ): (c: Context, next: () => Promise<void>) => Promise<Response | undefined> {
-  const limiter = new RequestLimiter(options, peerOf)
+  const limiter = new RequestLimiter<Context>(options, {
+    addressOf: peerOf,
+    factsOf: ({ req: { method, url, raw } }) => ({ method, url, headers: Object.fromEntries(raw.headers) }),
+  })
   return async (c, next) => {
-    const connection = new Connection(bindingsOf(c).outgoing, c.req.raw.signal)
+    const { outgoing } = bindingsOf(c)
+    const connection = new Connection(outgoing, c.req.raw.signal)
     const outcome = await limiter.decide(c, connection)
     if (outcome.kind === 'left') return c.body(null, 408)
-    if (outcome.kind === 'denied') return c.body(outcome.response.body, 429, outcome.response.headers)
+    if (outcome.kind === 'denied') {
+      const { statusCode, headers, body } = outcome.response
+      return c.body(body, statusCode as 401 | 429 | 500, headers)
+    }
     const handled = connection.begin()
     try {
       await next()
-      if (connection.isWatched) connection.watchBody(c.res.body)
+      if (connection.isWatched && outgoing) connection.watchBody(c.res.body)
+      else if (connection.isWatched && c.res.body) c.res = new Response(connection.watchedBody(c.res.body), c.res)
     } finally {
       handled()
     }

@@ -1,3 +1,4 @@
+import type { NamedValues } from '../tiered/tiered-request'
 import { Connection, type NodeResponse, setHeaders } from './connection'
 import type { RateLimitOptions } from './options'
 import { RequestLimiter } from './request-limiter'
@@ -5,6 +6,9 @@ import { RequestLimiter } from './request-limiter'
 /** The part of Koa's context that is used here. */
 export interface KoaContext {
   readonly ip: string
+  readonly method: string
+  readonly originalUrl: string
+  readonly headers: NamedValues
   readonly res: NodeResponse & { writeHead: (...args: never[]) => unknown }
   status: number
   body: unknown
@@ -20,7 +24,10 @@ export interface KoaContext {
 export function koaRateLimit<Context extends KoaContext = KoaContext>(
   options: RateLimitOptions<Context>,
 ): (ctx: Context, next: () => Promise<unknown>) => Promise<void> {
-  const limiter = new RequestLimiter(options, ({ ip }) => ip)
+  const limiter = new RequestLimiter<Context>(options, {
+    addressOf: ({ ip }) => ip,
+    factsOf: ({ method, originalUrl: url, headers }) => ({ method, url, headers }),
+  })
   return async (ctx, next) => {
     const connection = new Connection(ctx.res)
     const outcome = await limiter.decide(ctx, connection)

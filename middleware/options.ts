@@ -1,6 +1,10 @@
 import * as v from 'valibot'
-import type { Limiter } from '../limiter/limiter'
+import { parseHold } from '../limiter/policies/duration'
+import type { Duration } from '../limiter/policies/policy'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import { checkCosts } from '../limiter/request'
+import type { Caller } from '../tiered/tiered-request'
+import { checkLimiter, isLimiter, isTiered, type Limits } from './limits'
 
 /** What is the same for all requests, or depends on the request. */
 export type ByRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>)
@@ -8,18 +12,25 @@ export type ByRequest<Request, Value> = Value | ((request: Request) => Value | P
 /** Options of a middleware. `Request` is what its framework passes to the functions: `req`, `request`, `c` or `ctx`. */
 export interface RateLimitOptions<Request> {
   /**
-   * The limiter from `createLimiter`. Its `onStoreError` is the failure mode. A slot of a policy on running requests is
-   * released when the response is over and, as far as the framework shows it, the handler has ended; see `slotOf`.
+   * The limiter from `createLimiter` or `createTieredLimiter`, or a function that chooses one, such as by the plan of
+   * the caller; `undefined` lets a request pass uncounted. Its `onStoreError`, or `failureMode`, is the failure mode. A
+   * slot of a policy on running requests is released when the response is over and, as far as the framework shows it,
+   * the handler has ended; see `reservationOf`.
    */
-  readonly limiter: Pick<Limiter, 'take' | 'acquire' | 'refund' | 'countsRunning'>
+  readonly limiter: Limits | ((request: Request) => Limits | undefined | Promise<Limits | undefined>)
   /**
    * Whom a request counts as, such as `user:42`. Where it is empty or `undefined`, the address counts. If callers can
    * choose the value, they get a quota for each value that they make up: use a verified one.
    *
+   * With tiers it returns the caller that the program has verified, `{ clientId: 'acme', tier: 'pro' }`; without one,
+   * the settings' sources of identity are asked, and the address counts at last.
+   *
    * An error that it throws goes to the framework's error handler, and the request is not served.
    * @default the address, `ip:203.0.113.7`
    */
-  readonly keyBy?: ((request: Request) => string | undefined | Promise<string | undefined>) | undefined
+  readonly keyBy?:
+    | ((request: Request) => string | Caller | undefined | Promise<string | Caller | undefined>)
+    | undefined
   /**
    * Whole units that a request takes. A request that takes none passes uncounted. A route that costs more needs a
    * middleware of its own: a function that compares paths is evaded by other spellings of a path, such as `/EXPORT`.
@@ -28,6 +39,14 @@ export interface RateLimitOptions<Request> {
   readonly cost?: ByRequest<Request, number> | undefined
   /** Whole units of the policies with a `cost`, by its name: `{ tokens: 500 }`. @default 1 each */
   readonly costs?: ByRequest<Request, Readonly<Record<string, number>>> | undefined
+  /**
+   * How long the units stay reserved, a duration such as `5m`, from `1s` to `24h`. `reservationOf(request)` debits and
+   * settles them in the handler. If the handler has not, they are settled when the response is over and, as far as the
+   * framework shows it, the handler has ended: to what was debited, or else to what is reserved. Of tiers, it is
+   * `settle` of the policies that says how long.
+   * @default none are reserved
+   */
+  readonly reserve?: Duration | undefined
   /**
    * Whether a request passes uncounted and without headers. As with `cost`, do not compare paths.
    * @default none does
@@ -44,10 +63,8 @@ const func = { schema: v.custom(isFunction), wanted: 'a function of the request'
 
 const OPTIONS = {
   limiter: {
-    schema: v.custom<object>((limiter) =>
-      ['take', 'acquire', 'refund'].every((name) => isFunction((limiter as never)?.[name])),
-    ),
-    wanted: 'what createLimiter({ store, policies }) returns',
+    schema: v.custom((limiter) => isFunction(limiter) || isLimiter(limiter)),
+    wanted: 'what createLimiter or createTieredLimiter returns, or a function of the request that returns that',
   },
   keyBy: func,
   cost: {
@@ -60,6 +77,11 @@ const OPTIONS = {
     wanted: 'an object of integers from 0, such as { tokens: 500 }, or a function of the request',
     optional: true,
   },
+  reserve: {
+    schema: v.custom((duration) => parseHold(duration) !== undefined),
+    wanted: 'a duration from "1s" to "24h"',
+    optional: true,
+  },
   skip: func,
   address: func,
   ipv6Prefix: {
@@ -70,4 +92,10 @@ const OPTIONS = {
 } as const satisfies FieldRules
 
 /** @throws ConfigError with every mistake in the options. */
-export const checkRateLimitOptions = (options: object): void => checkOptions(options, OPTIONS)
+export function checkRateLimitOptions(options: RateLimitOptions<never>): void {
+  checkOptions(options, OPTIONS)
+  const { limiter, costs, reserve } = options
+  if (typeof limiter === 'function') return
+  checkLimiter(limiter, reserve)
+  if (!isTiered(limiter) && typeof costs === 'object') checkCosts(costs, limiter.costNames)
+}

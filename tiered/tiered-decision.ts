@@ -1,5 +1,7 @@
 import type { AuthorizerContext } from '../lambda/responses/context'
+import type { Decision } from '../limiter/decision'
 import type { UsedUnits } from '../limiter/options'
+import type { Meter, MeterOptions } from '../limiter/reservations/meter'
 import type { Caller, TieredRequest } from './tiered-request'
 
 /** The authorizer's decision, in a form that a program can pass on. */
@@ -13,6 +15,8 @@ export interface TieredDecision {
   readonly body?: string
   /** The same keys as in the authorizer's context: `reason`, `tier`, `subject`, `policy`, `delayMs` and all others. */
   readonly context: AuthorizerContext
+  /** The decision over all policies; `undefined` where nothing was counted. */
+  readonly decision: Decision | undefined
 }
 
 /** What a program knows about a message beyond its event. */
@@ -45,6 +49,8 @@ export interface TieredLimiter {
    * @throws ReservationError, CostError, ConfigError, StoreUnavailableError
    */
   settle(reservation: string, used?: UsedUnits): Promise<boolean>
+  /** Debits a decision's reservation while an answer is streamed, as `meter` of a limiter does. */
+  meter(reservation: string, options?: MeterOptions): Meter
   /** Frees the slots of a decision whose request has ended, and leaves its units to the process that settles them. */
   release(reservation: string): Promise<boolean>
   /** For a program that stops: gives leased units back, and sends counts in memory to the store. */

@@ -7,15 +7,16 @@ import type { RequestTrace } from '../lambda/request-trace'
 import { headersFromContext } from '../lambda/responses/backend-headers'
 import type { AuthorizerContext } from '../lambda/responses/context'
 import { checkAddress, matchRoutes, type OwnSteps } from '../lambda/steps'
-import type { SettlingLimiter } from '../limiter/reservations/settlements'
+import type { RateLimiter } from '../limiter/rate-limiter'
+import { lazyMeter } from '../limiter/reservations/lazy-meter'
 import { type ConnectedCaller, ofConnection } from './connected-caller'
 import { type MessageRequest, messageRequest } from './message-request'
-import type { TieredDecision, TieredLimiter } from './tiered-decision'
+import type { TieredLimiter } from './tiered-decision'
 import { checkRequest, programSource, type TieredRequest, toRequest } from './tiered-request'
 
 /** Runs the authorizer's steps on the requests of a program. */
 export function tieredLimiter(
-  parts: Omit<AuthorizerParts, 'upstream' | 'denials'> & { readonly limiter: SettlingLimiter },
+  parts: Omit<AuthorizerParts, 'upstream' | 'denials'> & { readonly limiter: RateLimiter },
   close: () => Promise<void>,
 ): TieredLimiter {
   const decide = makeRecordingDecider({
@@ -35,17 +36,22 @@ export function tieredLimiter(
     known ??= new Settler(parts.limiter)
     return known
   }
+  const reservations = async () => {
+    const { LibraryReservations } = await import('../limiter/reservations/library-reservations.ts')
+    return new LibraryReservations(parts.limiter, [])
+  }
   return {
     async decide(request) {
       checkRequest(request)
-      return toDecision((await decide({ ...request })).context)
+      return toDecision(await decide({ ...request }))
     },
     async decideMessage(event, known = {}) {
       const { connection, ...request } = messageRequest(event, known)
       checkRequest(request)
-      return toDecision((await decide({ ...request, connection })).context)
+      return toDecision(await decide({ ...request, connection }))
     },
     settle: async (reservation, used) => (await settler()).settle(reservation, used),
+    meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
     release: async (reservation) => (await settler()).release(reservation),
     close,
   }
@@ -84,11 +90,12 @@ const PROBLEMS = {
 } as const
 
 /** The response that a REST API protected by the authorizer would give. */
-function toDecision(context: AuthorizerContext): TieredDecision {
+function toDecision({ trace, context }: { readonly trace: RequestTrace; readonly context: AuthorizerContext }) {
   const { allowed, reason } = context
-  if (allowed) return { allowed, status: 200, headers: headersFromContext(context), context }
+  const decision = trace.outcome?.decision
+  if (allowed) return { allowed, status: 200, headers: headersFromContext(context), context, decision } as const
   const status = reason === 'unauthorized' ? 401 : reason === 'unverified' ? 500 : 429
   const headersOfDenial = status === 429 ? headersFromContext(context) : {}
   const { headers, body }: ProblemResponse<number> = problemResponse(status, PROBLEMS[status], context, headersOfDenial)
-  return { allowed, status, headers, body, context }
+  return { allowed, status, headers, body, context, decision } as const
 }

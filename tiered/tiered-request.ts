@@ -17,6 +17,12 @@ export interface Caller {
   readonly clientId?: string | undefined
   /** A user whom the program has verified. */
   readonly user?: string | undefined
+  /**
+   * The tier of that client or user, where the program knows it. The record of a client in the config table comes
+   * first.
+   * @default the tier of the record; else `defaultTier` of the settings, or the anonymous tier, as for an unknown one
+   */
+  readonly tier?: string | undefined
 }
 
 /** The request to decide. */
@@ -71,6 +77,7 @@ const FIELDS = {
   apiKey: text,
   clientId: identity,
   user: identity,
+  tier: text,
   address: text,
   headers: values,
   query: values,
@@ -98,6 +105,8 @@ export function checkRequest(request: TieredRequest): void {
   const named = (['apiKey', 'clientId', 'user'] as const).filter((field) => request?.[field] !== undefined)
   if (named.length > 1)
     report(issues, 'fields_conflict', `a request has one of apiKey, clientId and user, got ${named.join(' and ')}`, [])
+  if (request?.tier !== undefined && request.clientId === undefined && request.user === undefined)
+    report(issues, 'missing_field', 'tier needs clientId or user, whose tier it is, got neither', [])
   if (issues.length > 0) throw new ConfigError(issues)
 }
 
@@ -127,11 +136,11 @@ export const programSource: Source = {
 const KEY = 'key'
 
 /** What the sources for keys, and for trusted values with `lookup`, make of them. */
-function claimOf({ apiKey, clientId, user }: Caller): Claim | undefined {
+function claimOf({ apiKey, clientId, user, tier }: Caller): Claim | undefined {
   if (apiKey !== undefined) {
     const found = apiKeySource(KEY).resolve({ headers: new Map([[KEY, apiKey]]) } as never)
     return 'kind' in found && found.kind === 'claim' ? found : undefined
   }
   const caller = clientId !== undefined ? `client:${clientId}` : user !== undefined ? `user:${user}` : undefined
-  return caller === undefined ? undefined : { kind: 'claim', caller, credential: caller }
+  return caller === undefined ? undefined : { kind: 'claim', caller, credential: caller, tier }
 }

@@ -1,8 +1,9 @@
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
-import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-keys'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { createStateTable, createTable } from '../../limiter/stores/state-table'
+import { createStateTable } from '../../limiter/stores/state-table'
 import { itemsOf } from '../../provisioning/tiers-file'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { putAll } from '../config-tables'
 import type { CountingClient } from '../engine'
 import type { Shape } from './shapes'
@@ -31,7 +32,7 @@ export async function seedShapes(
   shapes: readonly Shape[],
 ): Promise<void> {
   await createStateTable(client, LOCAL_TABLES.state)
-  await createTable(client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(client, LOCAL_TABLES.config)
   const tierOf = (shape: number): string => `load-${shape}`
   const set = itemsOf({
     tiers: Object.fromEntries(shapes.map(({ policies }, shape) => [tierOf(shape), { policies }])),

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
-import { createStateTable, createTable } from '../../limiter/stores/state-table'
+import { createStateTable } from '../../limiter/stores/state-table'
 import { awsEnvironment, connect } from '../../local/dynamodb'
 import { StartError } from '../../local/start-error'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { eventOf } from '../authorizer-event'
 import { startBenchEngine } from '../engine'
 import { seeded } from '../random'
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
 async function fill(endpoint: string, items: readonly object[]): Promise<void> {
   const client = connect(endpoint)
   await createStateTable(client, TABLES.SLUICE_STATE_TABLE)
-  await createTable(client, TABLES.SLUICE_CONFIG_TABLE, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(client, TABLES.SLUICE_CONFIG_TABLE)
   const documents = DynamoDBDocumentClient.from(client)
   for (const item of items)
     await documents.send(new PutCommand({ TableName: TABLES.SLUICE_CONFIG_TABLE, Item: { ...item } }))

@@ -35,12 +35,8 @@ export const DECISION_HEADERS: readonly DecisionHeader[] = [
   { name: 'RateLimit-Policy', key: 'rateLimitPolicy', denied: true, allowed: 'always' },
 ]
 
+/** The members of a 429's problem body (RFC 9457) that are numbers where a program answers. */
+export const PROBLEM_NUMBERS = ['limit', 'remaining', 'retryAfter'] as const satisfies readonly ContextKey[]
+
 /** The members of a 429's problem body (RFC 9457) beside `type`, `title` and `status`: keys of the context. */
-export const PROBLEM_KEYS = [
-  'detail',
-  'reason',
-  'policy',
-  'limit',
-  'remaining',
-  'retryAfter',
-] as const satisfies readonly ContextKey[]
+export const PROBLEM_KEYS = ['detail', 'reason', 'policy', ...PROBLEM_NUMBERS] as const satisfies readonly ContextKey[]

@@ -13,3 +13,12 @@ export function parseDuration(text: unknown): number | undefined {
   const durationMs = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN)
   return durationMs >= 1 && durationMs <= MAX_DURATION_MS ? durationMs : undefined
 }
+
+/** The longest time that a request holds what it took, in milliseconds. */
+export const MAX_HOLD_MS = 24 * 3_600_000
+
+/** Milliseconds of a duration for which a request can hold what it took: from `1s` to `24h`. */
+export function parseHold(text: unknown): number | undefined {
+  const ms = parseDuration(text)
+  return ms! >= 1000 && ms! <= MAX_HOLD_MS ? ms : undefined
+}

@@ -14,7 +14,7 @@ import { tokenBucket } from '../algorithms/token-bucket'
 import { epochGrid, type WindowGrid } from '../algorithms/window-grid'
 import type { Mistake } from '../errors'
 import { CALENDAR_WINDOW_MS, calendarGrid, isCalendarUnit } from './calendar'
-import { parseDuration } from './duration'
+import { parseDuration, parseHold } from './duration'
 import { checkOverLimit } from './over-limit'
 import {
   ALGORITHM_NAMES,
@@ -83,9 +83,6 @@ const hasBurst = (algorithm: AlgorithmName): boolean => (READ_BY.burst as readon
 
 /** Requests of one subject that hold something at one time: 37 KB of its item. */
 export const MAX_SLOTS = 1000
-/** How long a request holds what it took, in milliseconds. */
-export const MIN_HOLD_MS = 1000
-export const MAX_HOLD_MS = 24 * 3_600_000
 
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
 const MAX_LOG_ENTRIES = 10_000
@@ -144,10 +141,9 @@ export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[
 
 /** Slots stand with the time when they are over, so that other timeouts count in the same state. */
 function running({ limit, timeout }: ConcurrencyInput, wrong: (sentence: string) => undefined): Counting | undefined {
-  const windowMs = parseDuration(timeout)!
+  const windowMs = parseHold(timeout)
   if (limit > MAX_SLOTS) return wrong(`limit must be at most ${MAX_SLOTS} for algorithm "${CONCURRENCY}", got ${limit}`)
-  if (windowMs < MIN_HOLD_MS || windowMs > MAX_HOLD_MS)
-    return wrong(`timeout must be from "1s" to "24h", got "${timeout}"`)
+  if (windowMs === undefined) return wrong(`timeout must be from "1s" to "24h", got "${timeout}"`)
   const quota = { limit, timeoutMs: windowMs, keptMs: 0, longestMs: windowMs }
   return { counter: bind(holds, quota), quota, windowMs, stateSchema: CONCURRENCY }
 }

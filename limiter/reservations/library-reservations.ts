@@ -2,8 +2,7 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Decision } from '../decision'
 import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
 import type { ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
-import { parseDuration } from '../policies/duration'
-import { MAX_HOLD_MS, MIN_HOLD_MS } from '../policies/quota'
+import { parseHold } from '../policies/duration'
 import type { Charge } from '../request'
 import type { ActualUnits } from './corrections'
 import { actualOf, entriesOf, type Meter, type MeterOptions, meterOf, type TakenUnits } from './meter'
@@ -100,9 +99,8 @@ const NOTHING = { forMs: 0, isSettled: (_policy: CompiledPolicy): boolean => fal
 
 /** What `reserve` says, checked. */
 function reservedBy(charges: readonly Charge[], { reserve: duration, cost = 0 }: ReserveOptions): typeof NOTHING {
-  const forMs = parseDuration(duration)
-  if (forMs === undefined || forMs < MIN_HOLD_MS || forMs > MAX_HOLD_MS)
-    throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
+  const forMs = parseHold(duration)
+  if (forMs === undefined) throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
   const named = new Set(charges.flatMap(({ costs = {} }) => Object.keys(costs)))
   const isSettled = ({ costName }: CompiledPolicy) =>
     costName === undefined ? named.size === 0 || cost > 0 : named.has(costName)

@@ -30,9 +30,11 @@ export interface Meter<CostName extends string = string> {
   /**
    * Settles the reservation to what was debited.
    *
+   * @param used all that was used, where that is known better in the end, such as by the model's own count. What is not
+   * said stays as debited.
    * @returns as `settle` of the limiter.
    */
-  settle(): Promise<boolean>
+  settle(used?: UsedUnits<CostName>): Promise<boolean>
 }
 
 /** What a meter asks of the limiter. */
@@ -124,11 +126,13 @@ export function meterOf(
   }
   return {
     debit: (units) => inTurn(() => debit(units)),
-    settle: () =>
+    settle: (total = {}) =>
       inTurn(async () => {
-        const settled = await limiter.settle(({ policy }) => {
+        const totalOf = usedOf(total)
+        const settled = await limiter.settle((entry) => {
+          const { policy } = entry
           const { used, stored } = tallies.find(({ entries: [one] }) => one!.policy.costName === policy.costName)!
-          return used - stored
+          return Math.max(0, (totalOf(entry) ?? used) - stored)
         })
         isSettled = true
         return settled
@@ -140,7 +144,7 @@ export function meterOf(
 export const entriesOf = (reserved: readonly Reserved[]): ReservedUnits[] => reserved.flatMap(({ entries }) => entries)
 
 /**
- * What was used of each policy that is reserved.
+ * What was used of each policy that is reserved. A slot alone uses nothing.
  *
  * @throws CostError, ConfigError
  */
@@ -148,6 +152,7 @@ export function actualOf(
   used: unknown,
   entries: readonly ReservedUnits[],
 ): (entry: ReservedUnits) => number | undefined {
+  if (entries.length === 0) return () => undefined
   const names = [...new Set(entries.map(({ policy }) => policy.costName))]
   const check = (units: unknown, name?: string): number | undefined => {
     if (units === undefined) return undefined

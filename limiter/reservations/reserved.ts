@@ -4,7 +4,8 @@ import { holds, LONGEST_KEPT_MS } from '../algorithms/holds'
 import { nonBlocking } from '../algorithms/non-blocking'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, compile, fieldsOf } from '../compiled-policy'
-import { MAX_HOLD_MS, MAX_SLOTS } from '../policies/quota'
+import { MAX_HOLD_MS } from '../policies/duration'
+import { MAX_SLOTS } from '../policies/quota'
 import type { Item } from '../stores/store'
 
 /** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */

@@ -16,10 +16,9 @@ const MAX_WAIT_MS = 60_000
  */
 export async function createStateTable(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
   await createTable(client, tableName, [STATE_TABLE.partitionKey])
-  await expire(client, tableName)
 }
 
-/** Makes a table with string keys, unless it is there, and waits until it takes requests. */
+/** Makes a table with string keys and a TTL, unless it is there, and waits until it takes requests. */
 export async function createTable(
   client: Pick<DynamoDBClient, 'send'>,
   tableName: string,
@@ -39,6 +38,7 @@ export async function createTable(
     if ((error as Error).name !== 'ResourceInUseException') throw toStoreUnavailable(error, tableName)
   }
   await active(client, tableName)
+  await expire(client, tableName)
 }
 
 async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {

@@ -3,8 +3,8 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { MAX_RESERVATION } from '../../lambda/responses/headers'
 import { MAX_UNITS } from '../../limiter/algorithms/algorithm'
 import { compile } from '../../limiter/compiled-policy'
+import { MAX_HOLD_MS } from '../../limiter/policies/duration'
 import { MAX_POLICIES } from '../../limiter/policies/parse-policies'
-import { MAX_HOLD_MS } from '../../limiter/policies/quota'
 import { Reservation } from '../../limiter/reservations/reservation'
 import { policy } from '../policies/issues'
 

@@ -93,10 +93,14 @@ describe.each([
   })
 })
 
-test('the 429 of an HTTP API says what the 429 of a REST API says', async () => {
-  const response = await withRateLimit((_event: unknown) => undefined)(httpEvent(denied))
+test('the 429 of an HTTP API says what the 429 of a REST API says, and its numbers are numbers', async () => {
   const rest = JSON.parse(render(ACCESS_DENIED.templates['application/json'], denied))
-  expect(JSON.parse((response as { body: string }).body)).toEqual(rest)
+  const numbers = { limit: denied.limit, remaining: denied.remaining, retryAfter: denied.retryAfter }
+  expect(rest).toMatchObject(Object.fromEntries(Object.entries(numbers).map(([key, value]) => [key, String(value)])))
+  for (const event of [httpEvent(denied), restEvent(denied)]) {
+    const response = await withRateLimit((_event: unknown) => undefined)(event)
+    expect(JSON.parse((response as { body: string }).body)).toEqual({ ...rest, ...numbers })
+  }
 })
 
 describe('what is no response', () => {

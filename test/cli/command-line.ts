@@ -4,9 +4,9 @@ import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { run } from '../../bin/main'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { Interrupts, type Io } from '../../cli/terminal/io'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
-import { createStateTable, createTable } from '../../limiter/stores/state-table'
+import { createStateTable } from '../../limiter/stores/state-table'
 import type { Engine, EngineName } from '../../local/engines/engine'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { ENGINES, type OpenEngine, openEngine, openOn } from '../stores'
 
 export interface Said {
@@ -79,7 +79,7 @@ export interface Deployment extends OpenEngine {
 export async function deploy(engine: EngineName | Engine = ENGINES[0]!): Promise<Deployment> {
   const opened = await (typeof engine === 'string' ? openEngine(engine) : openOn(engine))
   await createStateTable(opened.client, LOCAL_TABLES.state)
-  await createTable(opened.client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(opened.client, LOCAL_TABLES.config)
   const at = (args: readonly string[], situation?: Situation) =>
     sluice([...args, '--endpoint', opened.endpoint], situation)
   return {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
-import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
+import { CreateTableCommand, DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
@@ -129,8 +129,16 @@ describe('the doctor', () => {
       expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: enabled on attribute')
       const wrong = await other.sluice(['doctor', '--state-table', 'sluice-config'])
       expect(wrong.out).toMatch(/^FAILED {2}state table: .* has the keys pk, sk, not pk$/m)
-      expect(await checkTimeToLive(other.client, 'sluice-config', true)).toMatchObject({ status: 'warning' })
-      expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({
+      await other.client.send(
+        new CreateTableCommand({
+          TableName: 'without-ttl',
+          BillingMode: 'PAY_PER_REQUEST',
+          AttributeDefinitions: [{ AttributeName: 'pk', AttributeType: 'S' }],
+          KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+        }),
+      )
+      expect(await checkTimeToLive(other.client, 'without-ttl', true)).toMatchObject({ status: 'warning' })
+      expect(await checkTimeToLive(other.client, 'without-ttl', false)).toMatchObject({
         status: 'FAILED',
         found: 'DISABLED',
       })

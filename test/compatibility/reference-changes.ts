@@ -61,9 +61,64 @@ export const CHANGES: readonly Change[] = [
     added: ['sluice/limiter: WaitOptions.lagMs?: number'],
   },
   {
-    why: 'a handler can keep its slot, or free it',
-    changelog: '`slotOf(req).hold()`',
-    added: ['sluice/middleware: RequestSlot', 'sluice/middleware: slotOf'],
+    why: 'a handler can keep what its request holds, debit it, and settle it',
+    changelog: '`reservationOf(req)` debits and settles them in the handler',
+    added: [
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: a type
+      'sluice/middleware: RateLimitOptions.reserve?: ${number}ms | ${number}s | ${number}m | ${number}h | ${number}d',
+      'sluice/middleware: RequestReservation',
+      'sluice/middleware: reservationOf',
+    ],
+  },
+  {
+    why: 'what was used may be known better than what was debited',
+    changelog: '`meter.settle(used)` takes the total',
+    changed: [
+      [
+        'sluice/limiter: Meter.settle: settle(): Promise<boolean>;',
+        'sluice/limiter: Meter.settle: settle(used?: UsedUnits<CostName>): Promise<boolean>;',
+      ],
+    ],
+  },
+  {
+    why: 'a middleware has one limiter for each tier, and refuses costs that it does not know',
+    changelog: '`limiter` may be a function of the request',
+    added: [
+      'sluice/limiter: Limiter.costNames: readonly CostName[]',
+      'sluice/middleware: Limits',
+      'sluice/middleware: RequestLimits',
+    ],
+    changed: [
+      [
+        'sluice/middleware: RateLimitOptions.limiter: Pick<Limiter, "take" | "acquire" | "refund" | "countsRunning">',
+        'sluice/middleware: RateLimitOptions.limiter: Limits | ((request: Request) => Limits | Promise<Limits | undefined> | undefined)',
+      ],
+    ],
+  },
+  {
+    why: 'a server has tiers without a config table, and a middleware decides by them',
+    changelog: '`createTieredLimiter({ tiers, store })` has tiers without a config table',
+    added: [
+      'sluice/middleware: TieredLimits',
+      'sluice/tiered: Caller',
+      'sluice/tiered: MessageOptions.tier?: string',
+      'sluice/tiered: TieredDecision.decision: Decision<string> | undefined',
+      'sluice/tiered: TieredLimiter.meter: meter(reservation: string, options?: MeterOptions): Meter;',
+      'sluice/tiered: TieredRequest.tier?: string',
+      'sluice/tiered: TieredSettings',
+      'sluice/tiered: TiersInProgram',
+      'sluice/tiered: createConfigTable',
+    ],
+    changed: [
+      [
+        'sluice/middleware: RateLimitOptions.keyBy?: (request: Request) => string | Promise<string | undefined> | undefined',
+        'sluice/middleware: RateLimitOptions.keyBy?: (request: Request) => | string | Caller | Promise<string | Caller | undefined> | undefined',
+      ],
+      [
+        'sluice/tiered: createTieredLimiter: function createTieredLimiter(options: TieredLimiterOptions): TieredLimiter;',
+        'sluice/tiered: createTieredLimiter: function createTieredLimiter(options: | TieredLimiterOptions | TiersInProgram): TieredLimiter;',
+      ],
+    ],
   },
   {
     why: 'API keys are signed, and their secrets are managed',

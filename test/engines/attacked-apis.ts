@@ -3,8 +3,8 @@ import * as http from '@aws-sdk/client-apigatewayv2'
 import { BatchWriteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateFunctionCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
-import { createStateTable, createTable } from '../../limiter/stores/state-table'
+import { createStateTable } from '../../limiter/stores/state-table'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { authorizerCode, type MiniStack, zipped } from './ministack'
 
 export const NAMES = {
@@ -42,7 +42,7 @@ export async function deployApis(
   }
   const tables = new DynamoDBClient(options)
   await createStateTable(tables, NAMES.state)
-  await createTable(tables, NAMES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await createConfigTable(tables, NAMES.config)
   const puts = items.map((item) => ({ PutRequest: { Item: marshall(item, { removeUndefinedValues: true }) } }))
   await tables.send(new BatchWriteItemCommand({ RequestItems: { [NAMES.config]: puts } }))
 

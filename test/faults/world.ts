@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PutItemCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-keys'
+import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createLimiter, createStateTable, DynamoDbStore, type Limiter, type PolicyInput } from '../../limiter'
-import { createTable } from '../../limiter/stores/state-table'
 import { awsEnvironment, connect } from '../../local/dynamodb'
 import type { Engine } from '../../local/engines/engine'
 import { itemsOf } from '../../provisioning/tiers-file'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { Bundle, type Instance } from './instance'
 import { Network } from './network'
 import { FaultyDynamoDb } from './proxy'
@@ -70,7 +70,7 @@ export class World {
   /** Creates both tables and the tiers, as an operator does. */
   async createTables(): Promise<void> {
     await createStateTable(this.direct, TABLES.state)
-    await createTable(this.direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+    await createConfigTable(this.direct, TABLES.config)
     for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } }))
       await this.put(item)
   }

@@ -2,9 +2,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { giveLabel } from '../../lib/seed/api-label'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
-import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
 import { documentsOf } from '../../provisioning/documents'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { sluice } from '../cli/command-line'
 import { runsDynoxide } from '../engines-left'
 import { engineFor } from '../stores'
@@ -31,7 +31,7 @@ group(
     })
     beforeEach(async () => {
       table = `config-${tables++}`
-      await createTable(client, table, ['pk', 'sk'])
+      await createConfigTable(client, table)
     })
     const { answers, responseUrl } = customResource(() => engine.endpoint)
 

@@ -14,10 +14,10 @@ import {
 } from '../../lambda/config-table/items/config-keys'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
-import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
 import { allPages } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { engineFor } from '../stores'
 import { customResource } from './cloudformation'
 
@@ -58,7 +58,7 @@ describe('a seed with authority', () => {
   const cloudFormation = customResource(() => engine.endpoint)
   beforeEach(async () => {
     table = `config-${tables++}`
-    await createTable(client, table, ['pk', 'sk'])
+    await createConfigTable(client, table)
     await put(...OTHERS)
   })
   let meanwhile: jest.SpyInstance | undefined

@@ -15,10 +15,10 @@ import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
 import { seedItems, seedKeyRings } from '../../lib/seed/seed-items'
 import type { Mistake } from '../../limiter/errors'
-import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
 import { documentsOf } from '../../provisioning/documents'
 import { contentHash, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { engineFor } from '../stores'
 import { customResource } from './cloudformation'
 
@@ -52,7 +52,7 @@ describe('what a deployment writes into the config table', () => {
   afterAll(() => engine?.stop())
   beforeEach(async () => {
     table = `config-${tables++}`
-    await createTable(client, table, ['pk', 'sk'])
+    await createConfigTable(client, table)
   })
 
   const put = (item: object) => plain.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))

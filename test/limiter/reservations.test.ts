@@ -407,6 +407,24 @@ describe('a meter', () => {
     await expect(meter.debit(1)).rejects.toThrow('debit must come before settle, got it after')
   })
 
+  it('settles to what is known in the end, whatever was debited', async () => {
+    for (const [debited, total, charged] of [
+      [100, 40, 40],
+      [100, { costs: { tokens: 700 } }, 700],
+      [620, 650, 650], // 120 are in the store, beside the reservation
+      [620, {}, 620],
+    ] as const) {
+      const { one, reserve, left } = scene()
+      const { reservation } = await reserve(500)
+      const meter = one.meter(reservation)
+      await meter.debit(debited)
+      await expect(meter.settle({ costs: { tokns: 1 } } as never)).rejects.toThrow(/used must be units of tokens/)
+      expect(await meter.settle(total)).toBe(true)
+      expect(await left()).toBe(1000 - charged)
+      expect(await meter.settle(1)).toBe(false)
+    }
+  })
+
   it('takes more from the limit while that has it, and says stop once it has not', async () => {
     const { one, reserve, left } = scene()
     const { reservation } = await reserve(500)

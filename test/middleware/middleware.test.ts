@@ -68,9 +68,9 @@ describe.each(Object.entries(SERVERS))('%s', (_, serve) => {
       detail: expect.stringContaining('The limit of 2 units in the policy per-hour is used up.'),
       reason: 'over-limit',
       policy: 'per-hour',
-      limit: '2',
-      remaining: '0',
-      retryAfter: denied.headers.get('retry-after'),
+      limit: 2,
+      remaining: 0,
+      retryAfter: Number(denied.headers.get('retry-after')),
     })
     expect(handled).toEqual(['/a', '/b'])
   })
@@ -143,7 +143,7 @@ describe.each(Object.entries(SERVERS))('%s', (_, serve) => {
     const tokens: PolicyInput = { name: 'tokens', limit: 100, window: '1h', cost: 'tokens' }
     const { get } = await started({ limiter: limiterOf(TWO, tokens), costs: async () => ({ tokens: 70 }) })
     expect((await get()).headers.get('ratelimit')).toMatch(/^"per-hour";r=1;t=\d+, "tokens";r=30;t=\d+$/)
-    expect(await (await get()).json()).toMatchObject({ policy: 'tokens', remaining: '30' })
+    expect(await (await get()).json()).toMatchObject({ policy: 'tokens', remaining: 30 })
   })
 
   test('a skipped request is not counted and gets no headers', async () => {
@@ -229,7 +229,7 @@ describe.each(Object.entries(SERVERS))('%s', (_, serve) => {
     test('deny as soon as one does, named after it', async () => {
       const { get, handled } = await both()
       for (let i = 0; i < 2; i++) await get()
-      expect(await (await get()).json()).toMatchObject({ policy: 'per-hour', remaining: '0' })
+      expect(await (await get()).json()).toMatchObject({ policy: 'per-hour', remaining: 0 })
       const last = await get()
       expect([last.status, await last.json()]).toEqual([429, expect.objectContaining({ policy: 'per-minute' })])
       expect(handled).toHaveLength(2)
@@ -279,7 +279,7 @@ describe.each(Object.entries(SERVERS))('%s', (_, serve) => {
       leaver.destroy()
       while (refunds.length === 0) await sleep(5)
       expect(refunds).toEqual([
-        ['a', 1, { chargedAt: expect.any(Number), delayMs: expect.any(Number), costs: undefined }],
+        ['a', undefined, { chargedAt: expect.any(Number), delayMs: expect.any(Number), costs: undefined }],
       ])
       while ((await limiter.peek('a', { cost: 1 })).delayMs > 2000) await sleep(5)
       expect([handled, errors]).toEqual([['/first'], []])

@@ -3,6 +3,10 @@ import { createLimiter, MemoryStore } from '../../limiter'
 import { expressRateLimit, fastifyRateLimit, honoRateLimit, koaRateLimit } from '../../middleware'
 
 const limiter = createLimiter({ store: new MemoryStore(), policies: [{ name: 'a', limit: 1, window: '1m' }] })
+const metered = createLimiter({
+  store: new MemoryStore(),
+  policies: [{ name: 'tokens', limit: 100, window: '1m', cost: 'tokens' }],
+})
 
 test.each([
   [undefined, /options must be an object/],
@@ -11,6 +15,13 @@ test.each([
   [{ limiter, cost: -1 }, /cost must be an integer from 0 or a function of the request, got -1/],
   [{ limiter, cost: 1.5 }, /cost must be/],
   [{ limiter, costs: { tokens: -1 } }, /costs must be an object of integers from 0/],
+  [{ limiter, costs: { tokens: 1 } }, /costs must be left out, for no policy has a `cost`, got "tokens"/],
+  [{ limiter: metered, costs: { tokns: 1 } }, /costs must be some of tokens, got "tokns"/],
+  [
+    { limiter: metered, costs: { tokens: 1 }, reserve: '500ms' },
+    /reserve must be a duration from "1s" to "24h", got "5/,
+  ],
+  [{ limiter: metered, costs: { tokens: 1 }, reserve: 300 }, /reserve must be a duration from "1s" to "24h", got 300/],
   [{ limiter, keyBy: 'x-user' }, /keyBy must be a function of the request, got "x-user"/],
   [{ limiter, skip: true }, /skip must be a function/],
   [{ limiter, ipv6Prefix: 0 }, /ipv6Prefix must be an integer from 1 to 128, got 0/],

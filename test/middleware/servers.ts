@@ -7,7 +7,14 @@ import fastify, { type FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import type { RateLimitOptions } from '../../middleware'
-import { decisionOf, expressRateLimit, fastifyRateLimit, honoRateLimit, koaRateLimit, slotOf } from '../../middleware'
+import {
+  decisionOf,
+  expressRateLimit,
+  fastifyRateLimit,
+  honoRateLimit,
+  koaRateLimit,
+  reservationOf,
+} from '../../middleware'
 
 /** What a test says of a server, in the words of no framework. */
 export interface Setup {
@@ -38,14 +45,15 @@ const OWN = { 'Retry-After': '7', 'X-RateLimit-Limit': 'own' }
 
 /** The options with functions of a framework's request, which all ask for headers only. */
 const of = <Request>(
-  { keyBy, cost, costs, skip, ...others }: RateLimitOptions<Asked>,
+  { limiter, keyBy, cost, costs, skip, ...others }: RateLimitOptions<Asked>,
   asked: (request: Request) => Asked,
 ): RateLimitOptions<Request> => {
   const by = <Value>(value: Value | ((one: Asked) => Value | Promise<Value>)) =>
     typeof value === 'function'
       ? (request: Request) => (value as (one: Asked) => Value | Promise<Value>)(asked(request))
       : value
-  return { ...others, keyBy: by(keyBy), cost: by(cost), costs: by(costs), skip: by(skip) } as RateLimitOptions<Request>
+  const mapped = { limiter: by(limiter), keyBy: by(keyBy), cost: by(cost), costs: by(costs), skip: by(skip) }
+  return { ...others, ...mapped } as RateLimitOptions<Request>
 }
 
 async function serveExpress({ limits, proxies = 0, slow = async () => {} }: Setup): Promise<Served> {
@@ -63,9 +71,9 @@ async function serveExpress({ limits, proxies = 0, slow = async () => {} }: Setu
   })
   app.get('/own', (_req, res) => void res.set(OWN).send('own'))
   app.get('/slow', async (req, res) => {
-    slotOf(req).hold() // Express does not show when a handler ends
+    reservationOf(req).hold() // Express does not show when a handler ends
     await slow()
-    await slotOf(req).release()
+    await reservationOf(req).settle()
     res.send('slow')
   })
   app.get('/stream', (_req, res) => void Readable.from(CHUNKS).pipe(res))

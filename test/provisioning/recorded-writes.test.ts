@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { tierKey } from '../../lambda/config-table/items/config-keys'
-import { createTable } from '../../limiter/stores/state-table'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { AuditTrail } from '../../provisioning/audit-trail'
 import { documentsOf, readPartition } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { tryRecorded, writeRecorded } from '../../provisioning/recorded-writes'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { ENGINES, openEngine } from '../stores'
 
 const TABLE = 'config'
@@ -27,7 +27,7 @@ describe.each(ENGINES)('a write with its record on %s', (name) => {
   beforeEach(async () => {
     opened = await openEngine(name)
     documents = documentsOf(opened.client)
-    await createTable(opened.client, TABLE, ['pk', 'sk'])
+    await createConfigTable(opened.client, TABLE)
   })
   afterEach(() => opened.close())
 

@@ -16,9 +16,10 @@ import {
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { buildSync } from 'esbuild'
 import { WebSocket } from 'ws'
-import { CONFIG_TABLE, clientKey, tierKey } from '../../lambda/config-table/items/config-keys'
+import { clientKey, tierKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { createStateTable, createTable } from '../../limiter/stores/state-table'
+import { createStateTable } from '../../limiter/stores/state-table'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { sluice } from '../cli/command-line'
 import { authorizerCode, MINISTACK, type MiniStack, startMiniStack, zipped } from '../engines/ministack'
 
@@ -54,7 +55,7 @@ group(
         tables: new DynamoDBClient(),
       }
       await createStateTable(clients.tables, NAMES.state)
-      await createTable(clients.tables, NAMES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+      await createConfigTable(clients.tables, NAMES.config)
       const tier = {
         ...tierKey('anonymous'),
         by: 'ip',

@@ -99,7 +99,7 @@ describe("a stranger's apps, with the package from its tarball", () => {
       'content-type': 'application/problem+json',
       'retry-after': expect.stringMatching(/^\d+$/),
     })
-    expect(JSON.parse(denied.body)).toMatchObject({ status: 429, policy: 'per-hour', limit: '5', remaining: '0' })
+    expect(JSON.parse(denied.body)).toMatchObject({ status: 429, policy: 'per-hour', limit: 5, remaining: 0 })
     expect(await served(`${outputs.ApiUrl}/status`)).toBe(5 + 1)
 
     const plain: number[] = []

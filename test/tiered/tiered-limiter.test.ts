@@ -8,8 +8,8 @@ import { makeTelemetry } from '../../lambda/telemetry/telemetry'
 import { systemClock } from '../../limiter/clock'
 import { ConfigError } from '../../limiter/errors'
 import { sdkCalls } from '../../limiter/stores/sdk-calls'
-import { createTable, STATE_TABLE } from '../../limiter/stores/state-table'
 import { createTieredLimiter, type TieredLimiter, type TieredLimiterOptions, type TieredRequest } from '../../tiered'
+import { createConfigTable } from '../../tiered/create-config-table'
 import { ENGINES, type OpenEngine, openEngine, TABLE } from '../stores'
 
 const CONFIG = 'config-under-test'
@@ -32,7 +32,7 @@ describe.each(ENGINES)('on %s', (engine) => {
   const lines: string[] = []
   beforeAll(async () => {
     opened = await openEngine(engine)
-    await createTable(opened.client, CONFIG, [STATE_TABLE.partitionKey, 'sk'])
+    await createConfigTable(opened.client, CONFIG)
     for (const item of ITEMS) {
       const { pk, sk, ...fields } = item
       const names = Object.keys(fields)
@@ -75,7 +75,12 @@ describe.each(ENGINES)('on %s', (engine) => {
       'Retry-After': expect.stringMatching(/^\d+$/),
       'X-RateLimit-Reason': 'over-limit',
     })
-    expect(JSON.parse(denied.body!)).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'tokens' })
+    expect(JSON.parse(denied.body!)).toMatchObject({
+      title: 'Too Many Requests',
+      status: 429,
+      policy: 'tokens',
+      limit: 100,
+    })
   })
 
   test('a request of which more was sent than is read costs the most that its route says', async () => {
@@ -179,7 +184,8 @@ test.each([
   [{ client: {}, configTable: 'abc', stateTable: 'abd' }, /client must be a DynamoDBClient/],
   [{ failureMode: 'throw' }, /failureMode must be one of local, allow, deny, got "throw"/],
   [{ deadlineMs: 5 }, /deadlineMs must be an integer from 20 to 9000, got 5/],
-  [{ tiers: {} }, /unknown field "tiers"/],
+  [{ tiers: {} }, /store is missing/],
+  [{ tables: {} }, /unknown field "tables"/],
 ])('the options %j are refused', (options, message) => {
   expect(() => createTieredLimiter(options as never)).toThrow(message)
 })

@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import type { Mistake } from '../../../limiter/errors'
-import { parseDuration } from '../../../limiter/policies/duration'
+import { parseHold } from '../../../limiter/policies/duration'
 import type { Policy } from '../../../limiter/policies/policy'
-import { MAX_HOLD_MS, MIN_HOLD_MS } from '../../../limiter/policies/quota'
 import { type Place, report } from '../../../limiter/policies/report'
 
 /** Units that are settled once the backend knows what a request has really used. */
@@ -25,9 +24,7 @@ export const SETTLE_FIELD = {
 
 /** How long units stay reserved; `undefined` where they are not. */
 export function toSettleMs(settle: unknown): number | undefined {
-  if (settle === true) return MAX_FUNCTION_MS
-  const ms = parseDuration(settle)
-  return ms !== undefined && ms >= MIN_HOLD_MS && ms <= MAX_HOLD_MS ? ms : undefined
+  return settle === true ? MAX_FUNCTION_MS : parseHold(settle)
 }
 
 type Counting = Pick<Policy, 'name' | 'consistency' | 'counter' | 'written'>

@@ -14,7 +14,7 @@ import {
   honoRateLimit,
   koaRateLimit,
   type RateLimitOptions,
-  slotOf,
+  reservationOf,
 } from '../../../middleware'
 import { OwnTime } from '../../in-time'
 import { visit } from './client'
@@ -103,12 +103,12 @@ describe('a handler that goes on after its client has left', () => {
     const work = new Work({ parts: 1, slowPart: 0 })
     const { visit } = await serve(
       async (req, res) => {
-        const slot = slotOf(req)
+        const slot = reservationOf(req)
         expect(slot.hold()).toBe(true)
         try {
           res.send(await work.text())
         } finally {
-          expect(await slot.release()).toBe(true)
+          expect(await slot.settle()).toBe(true)
         }
       },
       [options],
@@ -121,10 +121,10 @@ describe('a handler that goes on after its client has left', () => {
   })
 })
 
-describe('slotOf', () => {
-  const sendsFirst = (then: (slot: ReturnType<typeof slotOf>) => unknown): express.RequestHandler => {
+describe('reservationOf', () => {
+  const sendsFirst = (then: (slot: ReturnType<typeof reservationOf>) => unknown): express.RequestHandler => {
     return (req, res) => {
-      const slot = slotOf(req)
+      const slot = reservationOf(req)
       res.send('answered')
       then(slot)
     }
@@ -132,7 +132,7 @@ describe('slotOf', () => {
 
   test('holds a slot past its response, once it is released it is free, and that counts once', async () => {
     const { options, isFree } = limited()
-    let slot: ReturnType<typeof slotOf> | undefined
+    let slot: ReturnType<typeof reservationOf> | undefined
     const { visit } = await serve(
       sendsFirst((one) => {
         slot = one
@@ -143,7 +143,7 @@ describe('slotOf', () => {
     await visit().over
     await sleep(QUIET)
     expect(await isFree()).toBe(false)
-    expect([await slot!.release(), await isFree(), await slot!.release(), slot!.hold()]).toEqual([
+    expect([await slot!.settle(), await isFree(), await slot!.settle(), slot!.hold()]).toEqual([
       true,
       true,
       false,
@@ -155,7 +155,7 @@ describe('slotOf', () => {
     const { options, limiter, isFree } = limited()
     const { visit } = await serve(
       async (req, res) => {
-        await slotOf(req).release()
+        await reservationOf(req).settle()
         res.write('begun')
         await new Promise((resolve) => res.on('close', resolve))
       },
@@ -175,7 +175,7 @@ describe('slotOf', () => {
     const { options } = limited()
     const held: boolean[] = []
     const { visit } = await serve(
-      sendsFirst(async (slot) => held.push(slot.hold(), await slot.release())),
+      sendsFirst(async (slot) => held.push(slot.hold(), await slot.settle())),
       [{ ...options, skip: () => true }],
     )
     await visit().over
@@ -184,7 +184,7 @@ describe('slotOf', () => {
 
   test('has the slots of all middlewares of a request', async () => {
     const [first, second] = [limited(), limited()]
-    let slot: ReturnType<typeof slotOf> | undefined
+    let slot: ReturnType<typeof reservationOf> | undefined
     const { visit } = await serve(
       sendsFirst((one) => {
         slot = one
@@ -196,7 +196,7 @@ describe('slotOf', () => {
     await sleep(QUIET)
     const free = async () => [await first.isFree(), await second.isFree()]
     expect(await free()).toEqual([false, false])
-    expect([await slot!.release(), await free()]).toEqual([true, [true, true]])
+    expect([await slot!.settle(), await free()]).toEqual([true, [true, true]])
   })
 
   test('frees what one middleware has taken where another one denies', async () => {
@@ -210,15 +210,15 @@ describe('slotOf', () => {
   test('does not reject while the store is away, and releases later what it could not', async () => {
     const { options, store, isFree } = limited()
     const released: boolean[] = []
-    let slot: ReturnType<typeof slotOf> | undefined
+    let slot: ReturnType<typeof reservationOf> | undefined
     const away = jest.spyOn(store, 'write')
     const { visit } = await serve(
       async (req, res) => {
-        slot = slotOf(req)
+        slot = reservationOf(req)
         away.mockImplementation(async () => {
           throw new StoreUnavailableError('unreachable', 'no connection')
         })
-        released.push(await slot.release())
+        released.push(await slot.settle())
         res.send('answered')
       },
       [options],
@@ -226,19 +226,19 @@ describe('slotOf', () => {
     await visit().over
     away.mockRestore()
     expect([released, await isFree()]).toEqual([[false], false])
-    expect([await slot!.release(), await isFree()]).toEqual([true, true])
+    expect([await slot!.settle(), await isFree()]).toEqual([true, true])
   })
 
   test('is that of request and ctx in Fastify and Koa', async () => {
     const [inFastify, inKoa] = [limited(), limited()]
     const held: boolean[] = []
     const app = fastify().addHook('onRequest', fastifyRateLimit(inFastify.options))
-    app.get('/', async (request) => held.push(slotOf(request).hold()))
+    app.get('/', async (request) => held.push(reservationOf(request).hold()))
     await app.inject('/')
     const koa = new Koa()
     koa.use(koaRateLimit(inKoa.options)).use(async (ctx) => {
       ctx.body = 'answered'
-      held.push(slotOf(ctx).hold())
+      held.push(reservationOf(ctx).hold())
     })
     const { port, server } = await listen('HTTP/1.1', koa.callback() as never)
     servers.push(server)
