@@ -15,8 +15,8 @@ import {
   DEPOSITS_PER_MS,
   deniedBy,
   depositOf,
+  isAmple,
   isClaimed,
-  isEnough,
   mostPools,
   mostUnits,
   type Pool,
@@ -29,6 +29,8 @@ import type { WriteCoalescer } from './write-coalescer'
 const LOW = 1 / 8
 /** Of a limit whose units come back one by one, an instance takes no more than for so long, in milliseconds. */
 const TURN_MS = 250
+/** Writes that have failed, at most, that an instance adds to those that its pool counts. */
+const MOST_FAILED = 8
 /** A pool gets no more deposits than one in this time, in milliseconds: each takes several writes. */
 const LEAST_TURN_MS = 50
 /**
@@ -84,7 +86,7 @@ export class Grants {
 
   private async fromPool(ask: Ask): Promise<Grant> {
     const { state, policies, least, deadline } = ask
-    for (let looks = 1; ; looks *= 2) {
+    for (let looks = 2; ; looks++) {
       const key = poolKey(state)
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
@@ -101,7 +103,7 @@ export class Grants {
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
-      const lookMs = LOOK_MS * looks * (0.5 + Math.random())
+      const lookMs = (LOOK_MS / 2) * looks * (0.5 + Math.random())
       if (deadline.leftMs <= lookMs) throw contention()
       if (isAwaited) await new Promise((resolve) => setTimeout(resolve, lookMs))
       const grant = isAwaited ? undefined : await this.fill(key, ask, pool)
@@ -119,13 +121,13 @@ export class Grants {
         trickles(pool) ? Math.max(TURN_MS, 2 * turnMs(pool.pools.count)) : Infinity,
       )
       const usual = pool.writes > 0 ? Math.floor(pool.drawn / pool.writes) : 0
-      const wish = state.size.untilEnd(now, forMs, isEnough(pool.left, pool, pool.endsAt - now, now), usual)
+      const wish = state.size.untilEnd(now, forMs, pool.ample, usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
-    const writes = state.hasFailed ? 2 : 1
+    const writes = 1 + Math.min(state.failedWrites, MOST_FAILED)
     const drawing = () => this.items.run(key, draw(this.items, { key, policies }, unitsOf, writes), deadline)
     const found = await this.toPool(state, drawing)
-    if (found.units > 0) state.hasFailed = false
+    if (found.units > 0) state.failedWrites = 0
     return found
   }
 
@@ -140,7 +142,7 @@ export class Grants {
     const pool = { key, policies }
     const claimed = await this.toPool(state, () => this.items.run(key, claim(this.items, pool, seen), deadline))
     if (!claimed) {
-      state.hasFailed = true
+      state.failedWrites++
       return undefined
     }
     const pools = await this.own.decidePools(ask, claimed)
@@ -148,18 +150,19 @@ export class Grants {
       await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, pools }), deadline)
       return undefined
     }
-    const ownUnits = (units: number, now: EpochMs, forMs: number) =>
-      Math.max(least + state.awaited, state.size.untilEnd(now, forMs, isEnough(units, claimed, forMs, now), 0))
+    let [isTrickling, ample] = [false, false]
+    const ownUnits = (now: EpochMs, forMs: number) =>
+      Math.max(least + state.awaited, state.size.untilEnd(now, forMs, ample, 0))
     const wanted = Math.max(1, least)
-    let isTrickling = false
     const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
       isTrickling = available.refill > available.left
-      const units = depositOf(claimed, available, pools.count, ownUnits(0, now, available.endsInMs), now)
+      ample = isAmple(claimed, available, pools.count, now)
+      const units = depositOf(claimed, available, pools.count, ownUnits(now, available.endsInMs), now)
       return { units, isScarce: false }
     })
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
-    const taken = least === 0 ? 0 : Math.min(units, ownUnits(units, now, expiresAt - now))
+    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
     const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isTrickling ? turnMs(pools.count) : 0)
     const made = {
@@ -167,6 +170,7 @@ export class Grants {
       chargedAt,
       endsAt: expiresAt,
       pools,
+      ample,
       standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: units > 0 ? 1 : wanted,
@@ -175,10 +179,10 @@ export class Grants {
     return { ...grant, units: taken }
   }
 
-  /** Makes a call to a pool, and remembers that it was throttled. */
+  /** Makes a call to a pool, and counts those that were throttled. */
   private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
     return this.own.unlessThrottled(state, call).catch((error) => {
-      if (isHot(error)) state.hasFailed = true
+      if (isHot(error)) state.failedWrites++
       throw error
     })
   }
@@ -205,7 +209,7 @@ function poolKey({ key, terms, pools, place }: LeaseState): string | undefined {
 function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
   const now = performance.now()
   if (state.claim?.generation !== generation) state.claim = { generation, seenAt: now }
-  return now - state.claim.seenAt >= ABANDONED_MS
+  return now - state.claim.seenAt >= ABANDONED_MS * (1 + Math.random()) // not all at once
 }
 
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */

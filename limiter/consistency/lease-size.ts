@@ -140,9 +140,8 @@ export class LeaseSize {
   }
 
   /**
-   * What this instance will very probably spend in the time that units can be spent, and in two seconds at most; where
-   * there is enough for all, what it will very probably not exceed. Of an instance that has only just begun, what others
-   * take at once.
+   * What this instance will very probably spend until units end, and in two seconds at most; where there is enough for
+   * all, what it will very probably not exceed. Of an instance that has only just begun, what others take at once.
    */
   untilEnd(now: EpochMs, endsInMs: number, isEnough: boolean, othersTake: number): number {
     const activeMs = now - this.activeSince

@@ -29,8 +29,8 @@ export interface LeaseState extends Pauses {
   pools: PoolCount
   /** The subject's own item got more writes than it takes, and how many pools there are is to be decided. */
   isOverloaded?: boolean
-  /** A write to its pool has failed since its last draw, and was not counted there. */
-  hasFailed: boolean
+  /** Writes to its pool that have failed since its last draw: the pool has not counted them. */
+  failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
   /** Its pool had no units for so large a request. */

@@ -220,7 +220,7 @@ const newState = (key: string, terms: string, shortestMs: number): LeaseState =>
   terms,
   size: new LeaseSize(shortestMs),
   pools: { count: 1, stamp: 0 },
-  hasFailed: false,
+  failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,
 })

@@ -56,7 +56,7 @@ const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?
  * Takes units from a pool, in one write if it has as many as was seen last.
  *
  * @param unitsOf how many of the pool's to take; 0 for none.
- * @param writes what the pool counts: this one, and one that failed before.
+ * @param writes what the pool counts: this one, and those before it that failed.
  * @returns the units, and the pool as it was found after that, with the times of these units.
  */
 export function* draw(
@@ -101,7 +101,8 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */
-export interface Deposit extends Pick<Pool, 'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused'> {
+export interface Deposit
+  extends Pick<Pool, 'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused' | 'ample'> {
   readonly units: number
 }
 
@@ -125,6 +126,7 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
     set('d', made.pools.stamp),
     set('z', made.emptyUntil),
     set('m', made.refused),
+    set('a', made.ample ? 1 : 0),
     replace('v', made.standing),
   )
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))

@@ -24,8 +24,6 @@ const DEPOSITED = 3 / 4
 /** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
-/** A pool has enough for all if it has so many times what is drawn until its units end. */
-const ENOUGH = 1.25
 /** In a pool that is new, it is so many times what one instance draws. */
 const FIRST_DEPOSIT = 16
 /** Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. */
@@ -53,6 +51,8 @@ export interface Pool {
   /** Until when the own item has no units for a request of `refused`, or who comes sooner is to wait. */
   readonly emptyUntil: EpochMs
   readonly refused: number
+  /** There was enough for all at the last deposit: units that an instance draws and does not spend are lost to nobody. */
+  readonly ample: boolean
   /** Units drawn and writes made since. */
   readonly drawn: number
   readonly writes: number
@@ -80,6 +80,7 @@ export function poolOf(item: Item | undefined): Pool {
     generation: number('g'),
     emptyUntil: number('z'),
     refused: number('m'),
+    ample: number('a') === 1,
     drawn: number('u'),
     writes: number('n'),
     since: number('o'),
@@ -112,8 +113,7 @@ export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): nu
 export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
-  const isScarce = left < 2 * count * perMs * endsInMs
-  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isScarce ? 1 : SPARE)
+  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isAmple(pool, available, count, now) ? SPARE : 1)
   const most = pool.since === 0 ? FIRST_DEPOSIT * own : untilEnd
   const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
@@ -122,9 +122,9 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
 
 const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
 
-/** Whether so many units in a pool will outlast their time: what is left of them is lost to nobody. */
-export const isEnough = (units: number, pool: Pool, endsInMs: number, now: EpochMs): boolean =>
-  units > ENOUGH * drawnPerMs(pool, now) * endsInMs
+/** Whether the limit has twice what all pools together draw until its units end. */
+export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, count: number, now: EpochMs): boolean =>
+  left >= 2 * count * drawnPerMs(pool, now) * endsInMs
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
@@ -146,7 +146,7 @@ export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item
  * How many pools there should be, by the writes that one of them had.
  *
  * @param own the subject's item as it is now.
- * @param evidence one of them as it is, or that the own item had more writes than it takes. @default nothing is to change
+ * @param evidence one of them as it is, or that the own item had more writes than it takes. @default none is to change
  */
 export function wantedPools(
   own: Item,

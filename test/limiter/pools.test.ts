@@ -61,6 +61,7 @@ const made = (units: number, more: object = {}) => ({
   standing: standingOf([{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }], T),
   emptyUntil: 0,
   refused: 1,
+  ample: false,
   ...more,
 })
 const claimed = async (one: Decider, pool: Pool) => one.run(subject.key, claim(one, subject, pool))

@@ -70,7 +70,7 @@ describe('a flood of new subjects', () => {
       terms: '',
       size: new LeaseSize(60_000),
       pools: { count: 1, stamp: 0 },
-      hasFailed: false,
+      failedWrites: 0,
       place: 0,
       awaited: 0,
       lease: { left, units: 10, ...times, policies, verdicts },
