@@ -122,7 +122,7 @@ export const SCENARIOS: readonly Scenario[] = [
     policies: [perClient(100_000)],
     autoLease: true,
     learns: true,
-    upTo: 200_000,
+    upTo: 100_000,
     subjectsOf: theClient,
   },
   {
@@ -146,7 +146,7 @@ export const SCENARIOS: readonly Scenario[] = [
     policies: [forAll('leased'), perClient(20)],
     autoLease: true,
     learns: true,
-    upTo: 200_000,
+    upTo: 100_000,
     subjectsOf: theClientAndAll,
   },
   {
@@ -158,7 +158,7 @@ export const SCENARIOS: readonly Scenario[] = [
     policies: [forAll('leased', 60), perClient(20)],
     autoLease: true,
     learns: true,
-    upTo: 200_000,
+    upTo: 100_000,
     subjectsOf: theClientAndAll,
   },
 ]
