@@ -1,6 +1,6 @@
 /**
- * How often a property is tried: seldom in `npm test`, which is run all day, as often as it deserves with `THOROUGH=1`,
- * and with a smaller number so many times as often, as in `.ci/run`. Under mutation it is tried for each of a thousand mutants, so `test/mutation` says
+ * How often a property is tried: seldom in `npm test`, which is run all day, as often as it deserves with
+ * `THOROUGH=1`, and with a smaller number so many times as often, as in `.ci/run`. Under mutation it is tried for each of a thousand mutants, so `test/mutation` says
  * how often at most.
  *
  * @param everyday times in `npm test`.
@@ -8,7 +8,8 @@
  */
 export function runs(everyday: number, thorough: number): number {
   const { THOROUGH, MAX_EXAMPLES = Infinity } = process.env
-  return THOROUGH ? Math.max(everyday, Math.ceil(thorough * Number(THOROUGH))) : Math.min(everyday, Number(MAX_EXAMPLES))
+  if (THOROUGH) return Math.max(everyday, Math.ceil(thorough * Number(THOROUGH)))
+  return Math.min(everyday, Number(MAX_EXAMPLES))
 }
 
 /** A test that takes a second or more: skipped in `npm test`, and run with `THOROUGH=1`. */

@@ -51,7 +51,7 @@ export interface Pool {
   /** Until when the own item has no units for a request of `refused`, or who comes sooner is to wait. */
   readonly emptyUntil: EpochMs
   readonly refused: number
-  /** There was enough for all at the last deposit: units that an instance draws and does not spend are lost to nobody. */
+  /** There was enough for all at the last deposit: units that an instance draws in vain are lost to nobody. */
   readonly ample: boolean
   /** Units drawn and writes made since. */
   readonly drawn: number
