@@ -1,7 +1,7 @@
 /**
  * How often a property is tried: seldom in `npm test`, which is run all day, as often as it deserves with
- * `THOROUGH=1`, and with a smaller number so many times as often, as in `.ci/run`. Under mutation it is tried for each of a thousand mutants, so `test/mutation` says
- * how often at most.
+ * `THOROUGH=1`, and with a smaller number so many times as often, as in `.ci/run`. Under mutation it is tried for each
+ * of a thousand mutants, so `test/mutation` says how often at most.
  *
  * @param everyday times in `npm test`.
  * @param thorough times with `THOROUGH=1`.
