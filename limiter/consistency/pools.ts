@@ -24,8 +24,8 @@ const DEPOSITED = 3 / 4
 /** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
-/** In a pool that is new, it is so many times what one instance draws. */
-const FIRST_DEPOSIT = 16
+/** It may always be so many times what one instance draws: a pool that is new, or used again, has no pace yet. */
+const USUAL_DRAWS = 16
 /** Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. */
 const SOON_MS = 50
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
@@ -114,7 +114,7 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
   const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isAmple(pool, available, count, now) ? SPARE : 1)
-  const most = pool.since === 0 ? FIRST_DEPOSIT * own : untilEnd
+  const most = Math.max(untilEnd, USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))

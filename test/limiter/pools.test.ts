@@ -266,8 +266,10 @@ describe('a deposit', () => {
     expect(depositOf(pool, { ...available, left: 10_000_000, endsInMs: 60_000 }, 8, 10, T)).toBe(30_000)
   })
 
-  it('in a pool that is new is at most sixteen times what an instance takes', () => {
-    expect(depositOf(poolOf(undefined), { ...available, left: 1_000_000 }, 8, 10, T)).toBe(160)
+  it('may be sixteen times what an instance takes: of a pool that is new, or used again, no pace is known', () => {
+    const idle = { ...pool, since: T - 60_000, drawn: 10 }
+    for (const one of [poolOf(undefined), idle])
+      expect(depositOf(one, { ...available, left: 1_000_000 }, 8, 10, T)).toBe(160)
   })
 
   it('is larger where units come back one by one, and pools wait for their turn', () => {
