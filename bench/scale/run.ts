@@ -20,7 +20,7 @@ const HELP = `Simulates fleets of function instances on DynamoDB's published lim
   --write              writes docs/scale.md, docs/scale.svg and bench/scale/rates.md; else tables are printed
   --help               this text
 
-Each run gives the same figures.
+Each run gives the same figures, but for chance.
 `
 
 async function main(): Promise<void> {
