@@ -84,6 +84,9 @@ export class ConfigError extends SluiceError {
   }
 }
 
+/** The error of one value that is invalid. */
+export const invalidValue = (sentence: string): ConfigError => new ConfigError([new Mistake('invalid_value', sentence)])
+
 /**
  * A cost that is not a whole number from 0. Like the built-in `RangeError`, it is the caller's mistake, and nothing was
  * charged.

@@ -1,7 +1,7 @@
 import type { Hold } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { ChargedAtError, ConfigError, CostError, Mistake, printed } from './errors'
+import { ChargedAtError, CostError, invalidValue, printed } from './errors'
 import { RUNNING } from './policies/policy'
 
 /** Units that one request takes from each of several policies. */
@@ -69,8 +69,7 @@ export function checkCosts(costs: unknown, known: readonly string[]): void {
   const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
   if (unknown.length === 0) return
   const wanted = known.length > 0 ? `some of ${known.join(', ')}` : 'left out, for no policy has a `cost`'
-  const sentence = `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`
-  throw new ConfigError([new Mistake('invalid_value', sentence)])
+  throw invalidValue(`costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`)
 }
 
 /** Charges nothing. */

@@ -1,9 +1,8 @@
-import { printed } from '../limiter/errors'
+import { invalidValue, printed } from '../limiter/errors'
 import type { Caller, TieredRequest } from '../tiered/tiered-request'
 import type { Charged } from './charge'
 import { remember } from './decisions'
 import type { TieredLimits } from './limits'
-import { wrong } from './reservation'
 
 /** What a framework shows of a request that a limiter with tiers decides by. */
 export interface RequestFacts extends Pick<TieredRequest, 'method' | 'headers'> {
@@ -20,7 +19,7 @@ export async function chargeByTier(
   others: Pick<TieredRequest, 'address' | 'cost' | 'costs'>,
 ): Promise<Charged> {
   if (caller && typeof caller !== 'object')
-    throw wrong(`keyBy must return { clientId }, { user } or { apiKey } with tiers, got ${printed(caller)}`)
+    throw invalidValue(`keyBy must return { clientId }, { user } or { apiKey } with tiers, got ${printed(caller)}`)
   const [path, ...query] = url.replace(/^\w+:\/\/[^/?]*/, '').split('?') as [string, ...string[]]
   const { status, headers, body, context, decision } = await limiter.decide({
     ...others,

@@ -1,7 +1,6 @@
-import { printed } from '../limiter/errors'
+import { invalidValue, printed } from '../limiter/errors'
 import type { Limiter } from '../limiter/limiter'
 import type { TieredLimiter } from '../tiered/tiered-decision'
-import { wrong } from './reservation'
 
 /** A limiter from `createLimiter`, as far as a middleware calls it. */
 export type RequestLimits = Pick<
@@ -26,9 +25,9 @@ export const isLimiter = (limiter: unknown): limiter is Limits =>
 /** @throws ConfigError where it is no limiter, or tiers that say themselves what they reserve. */
 export function checkLimiter(limiter: unknown, reserve: unknown): void {
   if (!isLimiter(limiter))
-    throw wrong(
+    throw invalidValue(
       `limiter must return what createLimiter or createTieredLimiter returned, or undefined, got ${printed(limiter)}`,
     )
   if (isTiered(limiter) && reserve !== undefined)
-    throw wrong(`reserve must be left out with tiers, whose policies say \`settle\`, got ${printed(reserve)}`)
+    throw invalidValue(`reserve must be left out with tiers, whose policies say \`settle\`, got ${printed(reserve)}`)
 }

@@ -1,8 +1,8 @@
-import { StoreUnavailableError } from '../limiter/errors'
+import { invalidValue, StoreUnavailableError } from '../limiter/errors'
 import type { UsedUnits } from '../limiter/options'
 import type { Meter } from '../limiter/reservations/meter'
 import type { Connection } from './connection'
-import { type Held, type RequestReservation, refuseUnits, wrong } from './reservation'
+import { type Held, type RequestReservation, refuseUnits } from './reservation'
 
 /** How long a handler that debits is waited for after its client has left, if it is not seen otherwise. */
 const NEXT_DEBIT_MS = 2000
@@ -45,7 +45,7 @@ export class RequestReservations implements RequestReservation {
 
   async debit(units: UsedUnits): Promise<{ readonly stop: boolean }> {
     if (!this.reserves) refuseUnits('debit')
-    if (this.isSettled) throw wrong('debit must come before settle, got it after')
+    if (this.isSettled) throw invalidValue('debit must come before settle, got it after')
     if (this.isOver) return { stop: true }
     const metered = [...this.held].filter(({ meter }) => meter)
     const debits = await Promise.all(metered.map((held) => this.meterOf(held).debit(units)))

@@ -1,4 +1,4 @@
-import { ConfigError, Mistake } from '../limiter/errors'
+import { invalidValue } from '../limiter/errors'
 import type { UsedUnits } from '../limiter/options'
 import type { Meter } from '../limiter/reservations/meter'
 
@@ -42,7 +42,7 @@ export interface Held {
 
 /** Refuses units of a request that reserves none: they would be counted nowhere. */
 export function refuseUnits(call: string): never {
-  throw wrong(`${call} needs a request that a middleware with the option reserve has seen, got another`)
+  throw invalidValue(`${call} needs a request that a middleware with the option reserve has seen, got another`)
 }
 
 /** What a request holds that no middleware has admitted with anything to hold. */
@@ -52,5 +52,3 @@ export const NOTHING: RequestReservation = {
   debit: async () => refuseUnits('debit'),
   settle: async (used) => (used === undefined ? false : refuseUnits('settle')),
 }
-
-export const wrong = (sentence: string): ConfigError => new ConfigError([new Mistake('invalid_value', sentence)])

@@ -2,7 +2,7 @@ import { CustomResource, Token } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Construct, IConstruct } from 'constructs'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-keys'
-import { ConfigError, Mistake, printed } from '../../limiter/errors'
+import { ConfigError, invalidValue, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
 import { AUDIT_PARTITION } from '../../provisioning/audit-partition'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
@@ -24,8 +24,7 @@ const labels = new WeakMap<ITableV2, Map<string, { readonly id: string; readonly
 /** @throws ConfigError for an invalid label, or one that another API of this app has. */
 export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: string): void {
   const { path } = api.node
-  if (Token.isUnresolved(label))
-    throw new ConfigError([new Mistake('invalid_value', `as must be known at synth, got a token (${path})`)])
+  if (Token.isUnresolved(label)) throw invalidValue(`as must be known at synth, got a token (${path})`)
   const known = labels.get(table) ?? new Map<string, { readonly id: string; readonly path: string }>()
   const other = known.get(label)
   const issues = labelIssues([], 'api', { label }).map(

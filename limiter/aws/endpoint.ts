@@ -1,4 +1,4 @@
-import { ConfigError, Mistake, printed } from '../errors'
+import { invalidValue, printed } from '../errors'
 
 /**
  * Domains of each partition, by the prefix of its Regions: the ordinary one and that of dual-stack endpoints. The last
@@ -57,12 +57,13 @@ export function endpointOf(service: string, options: EndpointOptions = {}, env =
   const { region = env.AWS_REGION, endpoint = configured || undefined } = options
   if (typeof region !== 'string' || !REGION.test(region)) {
     const got = region ? printed(region) : 'none'
-    throw mistake(`region must be a Region such as "eu-central-1" (option region, or AWS_REGION), got ${got}`)
+    throw invalidValue(`region must be a Region such as "eu-central-1" (option region, or AWS_REGION), got ${got}`)
   }
   if (endpoint === undefined) return { region, url: new URL(ownEndpoint(service, region, env)) }
   const url = urlOf(endpoint)
   const unheeded = [FIPS, DUAL_STACK].find((name) => env[name] === 'true')
-  if (unheeded) throw mistake(`${unheeded} chooses among AWS's own endpoints, so none may be configured, got ${url}`)
+  if (unheeded)
+    throw invalidValue(`${unheeded} chooses among AWS's own endpoints, so none may be configured, got ${url}`)
   return { region, url }
 }
 
@@ -76,7 +77,5 @@ function ownEndpoint(service: string, region: string, env: NodeJS.ProcessEnv): s
 
 function urlOf(endpoint: unknown): URL {
   if (typeof endpoint === 'string' && /^https?:/i.test(endpoint) && URL.canParse(endpoint)) return new URL(endpoint)
-  throw mistake(`endpoint must be a URL that begins with https:// or http://, got ${printed(endpoint)}`)
+  throw invalidValue(`endpoint must be a URL that begins with https:// or http://, got ${printed(endpoint)}`)
 }
-
-const mistake = (text: string): ConfigError => new ConfigError([new Mistake('invalid_value', text)])

@@ -1,6 +1,6 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decision } from '../decision'
-import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
+import { invalidValue, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
 import type { ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
 import { parseHold } from '../policies/duration'
 import type { Charge } from '../request'
@@ -73,7 +73,8 @@ export class LibraryReservations {
 
   meter(token: string, options: MeterOptions = {}): Meter {
     const { step = 1 } = options
-    if (!Number.isSafeInteger(step) || step < 1) throw wrong(`step must be a positive integer, got ${printed(step)}`)
+    if (!Number.isSafeInteger(step) || step < 1)
+      throw invalidValue(`step must be a positive integer, got ${printed(step)}`)
     const reserved = parseReservation(token, this.own)
     const entries = entriesOf(reserved)
     const take = async (some: readonly ReservedUnits[], units: number): Promise<TakenUnits> => {
@@ -100,12 +101,13 @@ const NOTHING = { forMs: 0, isSettled: (_policy: CompiledPolicy): boolean => fal
 /** What `reserve` says, checked. */
 function reservedBy(charges: readonly Charge[], { reserve: duration, cost = 0 }: ReserveOptions): typeof NOTHING {
   const forMs = parseHold(duration)
-  if (forMs === undefined) throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
+  if (forMs === undefined) throw invalidValue(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
   const named = new Set(charges.flatMap(({ costs = {} }) => Object.keys(costs)))
   const isSettled = ({ costName }: CompiledPolicy) =>
     costName === undefined ? named.size === 0 || cost > 0 : named.has(costName)
   const settled = charges.flatMap(({ policies }) => policies.filter(isSettled))
-  if (settled.length === 0) throw wrong('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
+  if (settled.length === 0)
+    throw invalidValue('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
   for (const policy of settled) checkSettled(policy)
   return { forMs, isSettled }
 }
@@ -118,8 +120,6 @@ function ignoreUnavailable(error: unknown): void {
 /** Units counted in memory, or leased, are in no item that a settlement could correct. */
 function checkSettled({ name, consistency, chargesAtTurn }: CompiledPolicy): void {
   if (consistency !== 'strict')
-    throw wrong(`reserve needs policies with consistency "strict", policy ${printed(name)} has "${consistency}"`)
-  if (chargesAtTurn) throw wrong(`reserve does not go with action "delay", which policy ${printed(name)} has`)
+    throw invalidValue(`reserve needs policies with consistency "strict", policy ${printed(name)} has "${consistency}"`)
+  if (chargesAtTurn) throw invalidValue(`reserve does not go with action "delay", which policy ${printed(name)} has`)
 }
-
-const wrong = (sentence: string): ConfigError => new ConfigError([new Mistake('invalid_value', sentence)])

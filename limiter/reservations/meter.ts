@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import { ConfigError, Mistake, printed } from '../errors'
+import { invalidValue, printed } from '../errors'
 import type { UsedUnits } from '../options'
 import { checkCost } from '../request'
 import type { ActualUnits } from './corrections'
@@ -97,7 +97,7 @@ export function meterOf(
   }
   const debit = async (units: UsedUnits) => {
     const used = usedOf(units)
-    if (isSettled) throw new ConfigError([new Mistake('invalid_value', 'debit must come before settle, got it after')])
+    if (isSettled) throw invalidValue('debit must come before settle, got it after')
     for (const tally of tallies) {
       tally.used += used(tally.entries[0]!) ?? 0
       const missing = tally.used - tally.reserved - tally.admitted
@@ -161,18 +161,18 @@ export function actualOf(
   }
   if (typeof used !== 'object' || used === null) {
     const units = check(used ?? Number.NaN)
-    if (names.length > 1) throw wrong(`used must say which units by the names of costs, got ${printed(used)}`)
+    if (names.length > 1) throw invalidValue(`used must say which units by the names of costs, got ${printed(used)}`)
     return () => units
   }
   const { cost, costs = {} } = used as Exclude<UsedUnits, number>
   if (typeof costs !== 'object' || costs === null)
-    throw wrong(`used.costs must be units by name, got ${printed(costs)}`)
+    throw invalidValue(`used.costs must be units by name, got ${printed(costs)}`)
   const unknown = [...Object.keys(used).filter((field) => field !== 'cost' && field !== 'costs')]
   if (cost !== undefined && !names.includes(undefined)) unknown.push('cost')
   unknown.push(...Object.keys(costs).filter((name) => !names.includes(name)))
   if (unknown.length > 0) {
     const known = names.map((name) => name ?? 'cost').join(', ')
-    throw wrong(`used must be units of ${known}, which are reserved, got ${unknown.map(printed).join(', ')}`)
+    throw invalidValue(`used must be units of ${known}, which are reserved, got ${unknown.map(printed).join(', ')}`)
   }
   const units = new Map([
     [undefined, check(cost)],
@@ -180,5 +180,3 @@ export function actualOf(
   ] as const)
   return ({ policy }) => units.get(policy.costName)
 }
-
-const wrong = (sentence: string): ConfigError => new ConfigError([new Mistake('invalid_value', sentence)])
