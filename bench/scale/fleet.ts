@@ -17,8 +17,6 @@ const STARTED_PER_MS = 1
 const LEARNING_MS = 4000
 /** Instances for a request a second: a call takes 4 ms, and all wait for the first units of each second. */
 const INSTANCES = 0.025
-/** Subjects that an instance of a large fleet remembers: it seldom sees a client again. */
-const MAX_SUBJECTS = 100
 
 /** How long instances start before requests have their full rate. */
 const startMs = ({ learns }: Scenario, rps: number): number =>
@@ -70,6 +68,7 @@ class Fleet {
   private readonly table: SimulatedTable
   private readonly gateway: TokenBucket
   private readonly nextClient: (random: () => number) => number
+  private readonly startedMs: number
   private readonly idle: Limiter[] = []
   private readonly tally = { offered: 0, allowed: 0, denied: 0, degraded: 0, refusedByGateway: 0, refusedByLambda: 0 }
   private instances = 0
@@ -91,13 +90,13 @@ class Fleet {
     })
     this.gateway = new TokenBucket(account.gateway.perSecond, account.gateway.burst)
     this.nextClient = popularity(clients, skew)
+    this.startedMs = startMs(scenario, rps)
   }
 
   /** Requests come at random moments from now on. */
   open(): void {
-    const { time, random, rps, scenario } = this
-    const startedMs = startMs(scenario, rps)
-    const share = startedMs > time.sinceStart ? (time.sinceStart + 1) / startedMs : 1
+    const { time, random, rps, startedMs } = this
+    const share = Math.min(1, (time.sinceStart + 1) / startedMs)
     const wanted = startedMs > 0 ? Math.floor(share * rps * INSTANCES) : 0
     while (this.instances < wanted) this.idle.push(this.started())
     time.after(exponential(random, 1000 / rps / share), () => {
@@ -147,8 +146,7 @@ class Fleet {
   private started(): Limiter {
     this.instances++
     const { policies, autoLease } = this.scenario
-    const maxSubjects = this.rps > 100_000 ? MAX_SUBJECTS : undefined
-    return createLimiter({ store: this.table, policies, autoLease, maxSubjects, clock: () => this.time.now })
+    return createLimiter({ store: this.table, policies, autoLease, clock: () => this.time.now })
   }
 
   private async serve(limiter: Limiter, client: number): Promise<void> {

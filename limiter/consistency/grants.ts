@@ -12,7 +12,6 @@ import { type Ask, type Grant, isHot, OwnItem } from './own-item'
 import { claim, deposit, draw } from './pool-plans'
 import {
   allowedBy,
-  DEPOSITS_PER_MS,
   deniedBy,
   depositOf,
   isAmple,
@@ -22,6 +21,7 @@ import {
   type Pool,
   standingOf,
   trickles,
+  turnMs,
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -31,13 +31,10 @@ const LOW = 1 / 8
 const TURN_MS = 250
 /** Writes that have failed, at most, that an instance adds to those that its pool counts. */
 const MOST_FAILED = 8
-/** A pool gets no more deposits than one in this time, in milliseconds: each takes several writes. */
-const LEAST_TURN_MS = 50
-/**
- * After how long an instance looks whether a deposit was made, in milliseconds, and after twice as long each time that
- * it was not; and when it makes that deposit itself.
- */
+/** After how long an instance looks whether a deposit was made, in milliseconds, and by how much longer each time. */
 const LOOK_MS = 8
+const LONGER_MS = 4
+/** When it makes that deposit itself, in milliseconds at least. */
 const ABANDONED_MS = 60
 
 /** Where the units of leases come from: the subject's own item, or one of the pools that were filled from it. */
@@ -86,7 +83,7 @@ export class Grants {
 
   private async fromPool(ask: Ask): Promise<Grant> {
     const { state, policies, least, deadline } = ask
-    for (let looks = 2; ; looks++) {
+    for (let usualMs = LOOK_MS; ; usualMs += LONGER_MS) {
       const key = poolKey(state)
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
@@ -103,7 +100,7 @@ export class Grants {
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
-      const lookMs = (LOOK_MS / 2) * looks * (0.5 + Math.random())
+      const lookMs = usualMs * (0.5 + Math.random())
       if (deadline.leftMs <= lookMs) throw contention()
       if (isAwaited) await new Promise((resolve) => setTimeout(resolve, lookMs))
       const grant = isAwaited ? undefined : await this.fill(key, ask, pool)
@@ -211,9 +208,6 @@ function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
   if (state.claim?.generation !== generation) state.claim = { generation, seenAt: now }
   return now - state.claim.seenAt >= ABANDONED_MS * (1 + Math.random()) // not all at once
 }
-
-/** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
-const turnMs = (count: number): number => Math.max(LEAST_TURN_MS, count / DEPOSITS_PER_MS)
 
 /**
  * Until when an instance does not ask a pool again that has no units for it. Where units come back one by one, the

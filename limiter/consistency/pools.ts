@@ -26,10 +26,13 @@ const DEPOSITED_MS = 10_000
 const SPARE = 1.5
 /** It may always be so many times what one instance draws: a pool that is new, or used again, has no pace yet. */
 const USUAL_DRAWS = 16
-/** Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. */
+/**
+ * Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. A pool has no
+ * turn sooner: each deposit takes several writes.
+ */
 const SOON_MS = 50
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
-export const DEPOSITS_PER_MS = 0.4
+const DEPOSITS_PER_MS = 0.4
 /** A limit has no more pools than leave this many units to each. */
 const LEAST_UNITS = 20
 
@@ -94,6 +97,9 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
 export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
+/** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
+export const turnMs = (count: number): number => Math.max(SOON_MS, count / DEPOSITS_PER_MS)
+
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
   if (policies.some(({ nonBlocking, written }) => nonBlocking || written.overrun)) return 1
@@ -115,7 +121,7 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
   const perMs = drawnPerMs(pool, now)
   const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isAmple(pool, available, count, now) ? SPARE : 1)
   const most = Math.max(untilEnd, USUAL_DRAWS * own)
-  const soonMs = refill > 0 ? 2 * Math.max(SOON_MS, count / DEPOSITS_PER_MS) : SOON_MS
+  const soonMs = refill > 0 ? 2 * turnMs(count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
 }
