@@ -153,9 +153,9 @@ export class Grants {
     const wanted = Math.max(1, least)
     const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
       isTrickling = available.refill > available.left
-      ample = isAmple(claimed, available, pools.count, now)
-      const units = depositOf(claimed, available, pools.count, ownUnits(now, available.endsInMs), now)
-      return { units, isScarce: false }
+      ample = isAmple(claimed, available, pools, now)
+      const demand = { count: pools.count, own: ownUnits(now, available.endsInMs), isEnough: ample }
+      return { units: depositOf(claimed, available, demand, now), isScarce: false }
     })
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant

@@ -10,7 +10,7 @@ const THROTTLED_MS = 10_000
 /** How long an instance that has begun, or begun anew, knows too little of its own pace. */
 const NEW_MS = 100
 /** An instance draws from a pool for so long, at most. */
-const LONGEST_DRAW_MS = 2000
+export const LONGEST_DRAW_MS = 2000
 /** Of the fair share of what is left, so much at once: what others take meanwhile is not known. */
 const AT_ONCE = 7 / 8
 /**

@@ -112,16 +112,19 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
   const { units, endsAt, chargedAt } = made
   const isSame = endsAt === claimed.endsAt
   const countedMs = Math.abs(now - claimed.since)
-  const isAging = countedMs >= 2 * countingMs(policies)
+  const isNew = claimed.since === 0 || claimed.pools.stamp !== made.pools.stamp
+  const counting = isNew
+    ? [set('n', 2), set('u', 0), set('o', now)] // the claim and this
+    : countedMs >= 2 * countingMs(policies)
+      ? [add('n', 1 - half(claimed.writes)), add('u', -half(claimed.drawn)), set('o', now - countingMs(policies))]
+      : [add('n', 1)]
   const write = when(
     [exactly('g', claimed.generation)],
     set('g', claimed.generation + 1),
     // what other units could be spent until is not what these can
     ...(isSame ? [add('l', units)] : units > 0 ? [set('l', units), set('e', endsAt), set('c', chargedAt)] : []),
     ...(units > 0 ? [set('q', units + (isSame ? Math.max(0, claimed.left) : 0))] : []),
-    add('n', 1 - (isAging ? Math.floor(claimed.writes / 2) : 0)),
-    ...(isAging ? [add('u', -Math.floor(claimed.drawn / 2)), set('o', now - countingMs(policies))] : []),
-    ...(claimed.since === 0 ? [set('o', now)] : []),
+    ...counting,
     set('s', made.pools.count),
     set('d', made.pools.stamp),
     set('z', made.emptyUntil),
@@ -131,3 +134,5 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
   )
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))
 }
+
+const half = (count: number): number => Math.floor(count / 2)

@@ -4,7 +4,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Item } from '../stores/store'
 import { wholeOf } from './capacity'
-import type { Capacity } from './lease-size'
+import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
 
 /** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
 export const POOL_PREFIX = 'p0__'
@@ -110,16 +110,24 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
 export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
   Math.min(...policies.map((policy) => wholeOf(policy, now)))
 
+/** What a deposit depends on, beside its pool and what is left. */
+export interface Demand {
+  /** How many pools there are. */
+  readonly count: number
+  /** What the instance itself would take: what is known of the demand of a pool that is new. */
+  readonly own: number
+  /** Whether the limit has enough for all: `isAmple`. */
+  readonly isEnough: boolean
+}
+
 /**
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
  * getting it more often; bounded by what is drawn in a while, since a pool that is given up keeps it.
- *
- * @param own what the instance itself would take: what is known of the demand of a pool that is new.
  */
-export function depositOf(pool: Pool, available: Capacity, count: number, own: number, now: EpochMs): number {
+export function depositOf(pool: Pool, available: Capacity, { count, own, isEnough }: Demand, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
-  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isAmple(pool, available, count, now) ? SPARE : 1)
+  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isEnough ? SPARE : 1)
   const most = Math.max(untilEnd, USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * turnMs(count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
@@ -128,9 +136,16 @@ export function depositOf(pool: Pool, available: Capacity, count: number, own: n
 
 const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
 
-/** Whether the limit has twice what all pools together draw until its units end. */
-export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, count: number, now: EpochMs): boolean =>
-  left >= 2 * count * drawnPerMs(pool, now) * endsInMs
+/**
+ * Whether the limit has twice what all pools together draw until its units end, as far as one of them has counted: it
+ * may have begun just after a draw that lasted.
+ */
+export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCount, now: EpochMs): boolean =>
+  hasCounted(pool, pools, now) && left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
+
+/** What a pool counts is of the number of pools that stands in it, and says something once it was counted for long. */
+const hasCounted = ({ since, pools: { stamp } }: Pool, pools: PoolCount, now: EpochMs): boolean =>
+  since > 0 && stamp === pools.stamp && now - since >= COUNTED_MS
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
@@ -160,16 +175,15 @@ export function wantedPools(
   policies: readonly CompiledPolicy[],
   now: EpochMs,
 ): number {
-  const count = countIn(own)
+  const pools = countOf(poolFieldsIn(own))
+  const { count } = pools
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   const decidedAt = numberOf(poolFieldsIn(own), 'o')
   if (!evidence || Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
   if (evidence === 'throttled') return count === 1 ? Math.min(most, QUICK_GROWTH) : count
-  const { since, writes } = evidence
-  const countedMs = now - since
-  const perSecond = (writes * 1000) / countedMs
-  const isOfOthers = since < decidedAt && decidedAt <= now // counted while there were more or fewer pools
-  if (since === 0 || countedMs < COUNTED_MS || isOfOthers) return count
+  if (!hasCounted(evidence, pools, now)) return count
+  const countedMs = now - evidence.since
+  const perSecond = (evidence.writes * 1000) / countedMs
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * QUICK_GROWTH)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count

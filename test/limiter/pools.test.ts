@@ -2,6 +2,7 @@ import { claim, decidePools, deposit, draw } from '../../limiter/consistency/poo
 import {
   countIn,
   depositOf,
+  isAmple,
   isClaimed,
   mostPools,
   type Pool,
@@ -147,6 +148,18 @@ describe('a pool', () => {
     expect(await one.seen()).toMatchObject({ left: 70, ...later })
   })
 
+  it('counts draws and writes anew once there are more or fewer pools', async () => {
+    const one = await pooled(100)
+    await drawn(one.second, 30)
+    one.now += 1500
+    const again = { pools: { count: 4, stamp: 1 } }
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 10, again)
+    expect(await one.seen()).toMatchObject({ drawn: 30, writes: 5, since: T })
+    const more = { pools: { count: 8, stamp: 2 } }
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 10, more)
+    expect(await one.seen()).toMatchObject({ drawn: 0, writes: 2, since: T + 1500, ...more })
+  })
+
   it('keeps its units where the own item had none', async () => {
     const one = await pooled(7)
     const pool = (await claimed(one.first, await one.seen()))!
@@ -181,9 +194,11 @@ describe('the number of pools', () => {
   const countAndStamp = (one: Decider, evidence?: Pool | 'throttled') =>
     one.run('k', decidePools(one, { key: 'k', policies }, evidence))
   const decided = async (one: Decider, evidence?: Pool | 'throttled') => (await countAndStamp(one, evidence)).count
-  const busy = (perSecond: number, forMs = 60_000): Pool => ({
+  /** A pool that has counted so many writes since the last change. */
+  const busy = async (one: Decider, perSecond: number, forMs = 60_000): Promise<Pool> => ({
     ...poolOf(undefined),
-    since: T - forMs,
+    pools: await countAndStamp(one),
+    since: one.now() - forMs,
     writes: (perSecond * forMs) / 1000,
   })
 
@@ -193,7 +208,7 @@ describe('the number of pools', () => {
     expect(await decided(first, 'throttled')).toBe(4)
     expect(await Promise.all([decided(first, 'throttled'), decided(second, 'throttled')])).toEqual([4, 4])
     one.now += 2000
-    const found = { ...busy(900, 1000), since: one.now - 1000 }
+    const found = await busy(first, 900, 1000)
     expect([await decided(first), await decided(first, 'throttled')]).toEqual([4, 4])
     expect([await decided(second, found), await decided(first, found), await decided(second)]).toEqual([16, 16, 16])
     expect(countIn(await one.store.read('k'))).toBe(16)
@@ -213,8 +228,8 @@ describe('the number of pools', () => {
     const first = one.instance()
     await decided(first, 'throttled')
     one.now += 60_000
-    const pool = { ...busy(perSecond, forMs), since: one.now - forMs }
-    expect(await decided(first, { ...pool, since: T - 1 })).toBe(4) // counted while there was one
+    const pool = await busy(first, perSecond, forMs)
+    expect(await decided(first, { ...pool, pools: { count: 1, stamp: 0 } })).toBe(4) // counted while there was one
     expect(await decided(first, pool)).toBe(count)
   })
 
@@ -237,8 +252,7 @@ describe('the number of pools', () => {
       if (at === T + 10_000) await one.store.delete('k', (await one.store.read('k')).marks)
       one.now = at
       const isFirst = countIn(await one.store.read('k')) === 1
-      const found = { ...busy(900, 1000), since: at - 1000 }
-      stamps.push((await countAndStamp(first, isFirst ? 'throttled' : found)).stamp)
+      stamps.push((await countAndStamp(first, isFirst ? 'throttled' : await busy(first, 900, 1000))).stamp)
     }
     expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b))
     expect(stamps).toHaveLength(4)
@@ -248,32 +262,47 @@ describe('the number of pools', () => {
 describe('a deposit', () => {
   const available = { left: 8000, capacity: 10_000, ageMs: 0, endsInMs: 500, refill: 0, refillMs: 0 }
   const pool: Pool = { ...poolOf(undefined), since: T - 2000, drawn: 4000, writes: 100 }
+  const of = (left: number, more: Partial<typeof available> = {}, { count = 8, isEnough = false, from = pool } = {}) =>
+    depositOf(from, { ...available, left, ...more }, { count, own: 10, isEnough }, T)
 
   it('is three quarters of an equal share of what is left', () => {
-    expect(depositOf(pool, available, 8, 10, T)).toBe(750)
+    expect(of(8000)).toBe(750)
   })
 
   it('is at least what is drawn in 50 ms, of what is left and in the time that is left', () => {
-    expect(depositOf(pool, { ...available, left: 200 }, 8, 10, T)).toBe(100)
-    expect(depositOf(pool, { ...available, left: 60 }, 8, 10, T)).toBe(60)
-    expect(depositOf(pool, { ...available, left: 200, endsInMs: 20 }, 8, 10, T)).toBe(40)
+    expect([of(200), of(60), of(200, { endsInMs: 20 })]).toEqual([100, 60, 40])
   })
 
-  it('is at most what is drawn until the end or in ten seconds, and half as much where there is enough for all', () => {
-    expect(depositOf(pool, { ...available, left: 15_999 }, 8, 10, T)).toBe(1000)
-    expect(depositOf(pool, { ...available, left: 16_000 }, 8, 10, T)).toBe(1500)
-    expect(depositOf(pool, { ...available, left: 1_000_000, endsInMs: 60_000 }, 8, 10, T)).toBe(20_000)
-    expect(depositOf(pool, { ...available, left: 10_000_000, endsInMs: 60_000 }, 8, 10, T)).toBe(30_000)
+  it('is at most what is drawn until the end or in ten seconds, and half as much again if there is enough', () => {
+    const isEnough = { isEnough: true }
+    expect([of(16_000), of(16_000, {}, isEnough)]).toEqual([1000, 1500])
+    const long = { endsInMs: 60_000 }
+    expect([of(1_000_000, long), of(1_000_000, long, isEnough)]).toEqual([20_000, 30_000])
   })
 
   it('may be sixteen times what an instance takes: of a pool that is new, or used again, no pace is known', () => {
     const idle = { ...pool, since: T - 60_000, drawn: 10 }
-    for (const one of [poolOf(undefined), idle])
-      expect(depositOf(one, { ...available, left: 1_000_000 }, 8, 10, T)).toBe(160)
+    for (const from of [poolOf(undefined), idle]) expect(of(1_000_000, {}, { from })).toBe(160)
   })
 
   it('is larger where units come back one by one, and pools wait for their turn', () => {
-    expect(depositOf(pool, { ...available, left: 400, refill: 1 }, 64, 10, T)).toBe(400)
-    expect(depositOf(pool, { ...available, left: 4000, refill: 1 }, 64, 10, T)).toBe(640)
+    expect([of(400, { refill: 1 }, { count: 64 }), of(4000, { refill: 1 }, { count: 64 })]).toEqual([400, 640])
+  })
+})
+
+describe('a limit that is ample', () => {
+  const pools = { count: 8, stamp: 3 }
+  const pool: Pool = { ...poolOf(undefined), since: T - 1000, drawn: 1000, pools }
+  const ample = (left: number, from = pool) =>
+    isAmple(from, { left, capacity: 1e6, ageMs: 0, endsInMs: 500, refill: 0, refillMs: 0 }, pools, T)
+
+  it('has twice what all pools draw until its units end', () => {
+    expect([ample(7999), ample(8000)]).toEqual([false, true])
+  })
+
+  it('is not known of a pool that has counted for less than a second, or while there were more or fewer pools', () => {
+    expect(ample(1e6, { ...pool, since: T - 999 })).toBe(false)
+    expect(ample(1e6, { ...pool, since: 0 })).toBe(false)
+    expect(ample(1e6, { ...pool, pools: { count: 4, stamp: 2 } })).toBe(false)
   })
 })
