@@ -4,7 +4,7 @@ import { MAX_POLICIES, weightOf } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
 import type { Charge } from '../limiter/rate-limiter'
-import { takenFrom, type Units } from '../limiter/request'
+import { type Caller, takenFrom, type Units } from '../limiter/request'
 import type { IsSettled } from '../limiter/reservations/reservation'
 import type { Configuration } from './config-table/configuration'
 import { type Client, numbersOf } from './config-table/items/client-item'
@@ -52,13 +52,19 @@ export class Plan {
    * the same subject, such as the caller and the address of an anonymous caller, become one charge. The same kind of
    * request gets the same arrays of policies, so that requests can share writes. A subject of which the request takes
    * nothing is not asked.
+   *
+   * @param caller whose share of fair policies the request takes. @default nobody's
    */
-  chargesFor(keys: readonly string[], units: Units): Charge[] {
+  chargesFor(keys: readonly string[], units: Units, caller?: Caller): Charge[] {
     const firsts = keys.map((key) => keys.indexOf(key))
     const shape = firsts.join()
     const lists = this.merged.get(shape) ?? this.merge(firsts)
     this.merged.set(shape, lists) // as many shapes as ways for a handful of groups to coincide
-    const all = keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, ...units }] : []))
+    const all = keys.flatMap((key, i): Charge[] => {
+      if (firsts[i] !== i) return []
+      const policies = lists[i]!
+      return [{ key, policies, ...units, ...(caller && policies.some(({ fair }) => fair) && { caller }) }]
+    })
     const asked = units.cost > 0 && !units.costs ? all : all.filter(({ policies }) => takesFrom(units, policies))
     return asked.length > 0 ? asked : all
   }

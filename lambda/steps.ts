@@ -177,8 +177,8 @@ async function decideCharges(
   const { configuration, keyOf, tier, plan, units } = trace
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
-  const charges = plan.chargesFor(keys, units)
   const about = aboutCaller(trace)
+  const charges = plan.chargesFor(keys, units, { key: about.subject, weight: tier.weight })
   const { taken, ...outcome } = await decided(charges, parts, configuration, tier, plan.holding, about.subject)
   return { taken, outcome: { ...about, ...outcome } }
 }

@@ -44,6 +44,11 @@ export interface TierProps {
   readonly credentials?: 'required' | 'optional'
   /** What happens to its requests while the state table is unavailable. @default the function's */
   readonly failureMode?: 'local' | 'allow' | 'deny'
+  /**
+   * Each caller's part of policies that are `fair`: with 2, twice as much as one of a tier with 1. An integer up to
+   * 1000. @default 1
+   */
+  readonly weight?: number
   /** The APIs to which it applies, if its name ends in `@` and a word. @default all */
   readonly apis?: readonly string[]
 }
@@ -68,7 +73,7 @@ export type CostProp =
     ))
 
 /** Rules for the requests of one route. */
-export interface RouteProps extends Omit<TierProps, 'policies' | 'failureMode'> {
+export interface RouteProps extends Omit<TierProps, 'policies' | 'failureMode' | 'weight'> {
   readonly policies?: readonly SharedPolicyProps[]
   /** @default 1 */
   readonly cost?: CostProp

@@ -1,10 +1,12 @@
+import { MAX_UNITS } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
 import type { Counter } from './algorithms/counter'
 import { ConfigError, Mistake, printed } from './errors'
 import { parseDuration } from './policies/duration'
+import { sharedFor, shareOf } from './policies/fair'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
-import { type AnyPolicyInput, type Consistency, type Policy, RUNNING } from './policies/policy'
-import { drains, givingTurns, isSpaced, withoutLimit, withShare } from './policies/variants'
+import { type AnyPolicyInput, type Consistency, drains, type Policy, RUNNING } from './policies/policy'
+import { givingTurns, isSpaced, withoutLimit, withShare } from './policies/variants'
 import { elsewhere, prefixOf } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
 
@@ -42,6 +44,8 @@ export interface CompiledPolicy {
   readonly syncMs: number
   /** As it was configured. */
   readonly written: AnyPolicyInput
+  /** What each caller may take of it while it is contended. Absent where callers have no shares. */
+  readonly fair?: Fair | undefined
   /** The same policy, stored in another place. */
   readonly elsewhere: () => CompiledPolicy
   /** The same policy with that share of its units. */
@@ -56,6 +60,15 @@ export interface CompiledPolicy {
   readonly givingTurns: (aheadMs: number) => CompiledPolicy | undefined
 }
 
+/** How a policy is shared among callers. */
+export interface Fair {
+  /** The window of shares, and what all callers together may take in it. */
+  readonly windowMs: number
+  readonly limit: number
+  /** The policy that counts a caller's share, of so many units or `Infinity`: it is stored with the caller. */
+  readonly share: (units: number) => CompiledPolicy
+}
+
 /**
  * Gives a policy the place of its state.
  *
@@ -65,6 +78,7 @@ export interface CompiledPolicy {
 export function compile(policy: Policy, scope = '', autoLease = true): CompiledPolicy {
   const { name, limit, windowMs, counter, quota, stateSchema, nonBlocking, waits, consistency, written } = policy
   let unlimited: CompiledPolicy | undefined
+  const shared = 'fair' in written && written.fair && !nonBlocking ? sharedFor(policy) : undefined
   return {
     name,
     limit,
@@ -88,6 +102,15 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     autoLease: autoLease && isLeasable(policy),
     syncMs: syncMsOf(policy),
     written,
+    ...(shared && {
+      fair: {
+        ...shared,
+        share: (units: number) => {
+          const share = compile(shareOf(policy, shared.windowMs, Math.min(units, MAX_UNITS)), scope, autoLease)
+          return units === Infinity ? { ...share, isInternal: true } : share
+        },
+      },
+    }),
     elsewhere: () => compile(policy, elsewhere(scope), autoLease),
     shareOf: (share) => compile(withShare(policy, share), scope),
     unlimited: () => (unlimited ??= compile(withoutLimit(policy), scope)),
@@ -102,13 +125,16 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
 
 const external = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
 
-/** A charge without the limiter's own policies, which are for what the store decides, unless it has no others. */
-export function withoutInternal<C extends { readonly policies: readonly CompiledPolicy[] }>(charge: C): C {
-  if (charge.policies.every(({ isInternal }, _, all) => Boolean(isInternal) === Boolean(all[0]!.isInternal)))
-    return charge
-  const policies = external.get(charge.policies) ?? charge.policies.filter(({ isInternal }) => !isInternal)
-  external.set(charge.policies, policies)
-  return { ...charge, policies }
+/** Charges without the limiter's own policies, which are for what the store decides, unless there are no others. */
+export function withoutInternal<C extends { readonly policies: readonly CompiledPolicy[] }>(
+  charges: readonly C[],
+): readonly C[] {
+  const others = charges.flatMap((charge): C[] => {
+    const policies = external.get(charge.policies) ?? charge.policies.filter(({ isInternal }) => !isInternal)
+    external.set(charge.policies, policies)
+    return policies.length === 0 ? [] : [policies.length === charge.policies.length ? charge : { ...charge, policies }]
+  })
+  return others.length > 0 ? others : charges
 }
 
 const ids = new WeakMap<readonly CompiledPolicy[], string>()

@@ -1,8 +1,9 @@
 import * as v from 'valibot'
-import { compile, distinct, policiesByName } from './compiled-policy'
-import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
-import type { Limiter, LimiterOf, LimiterOptions } from './limiter'
+import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
+import { ConfigError, invalidValue, Mistake, type MistakeCode, printed } from './errors'
+import type { Limiter, LimiterOf, LimiterOptions, SubjectCharge } from './limiter'
 import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
+import { checkFair, MAX_WEIGHT } from './policies/fair'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
@@ -70,6 +71,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues, {}, undefined, CALLER_WAITS)
   if (given && parsed.length === 0 && issues.length === 0)
     issues.push(new Mistake('missing_field', 'policies must have at least one policy, got none'))
+  for (const policy of parsed) checkFair(policy, true, [`policy ${printed(policy.name)}`], issues)
   checkItemSize(parsed, [], issues)
   const secret = options?.hmacKey === undefined ? undefined : secretOf(options.hmacKey, issues)
   if (issues.length > 0) throw new ConfigError(issues)
@@ -85,6 +87,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
         'field_not_applicable',
         `${method} does not go with policy ${printed(running.name)}, which counts running requests: call acquire`,
       )
+  }
+  const callerOf = ({ caller, weight = 1 }: Partial<SubjectCharge>, held: readonly CompiledPolicy[]) => {
+    const fair = held.find((policy) => policy.fair)
+    if (!fair) return undefined
+    if (caller === undefined)
+      throw wrong('missing_field', `policy ${printed(fair.name)} is fair: call takeAll with the caller of each request`)
+    if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
+      throw invalidValue(`weight must be an integer from 1 to ${MAX_WEIGHT}, got ${printed(weight)}`)
+    return { key: keyOf(caller), weight }
   }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
     if (costs !== undefined) checkCosts(costs, known)
@@ -114,6 +125,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       try {
         refuseRunning('take')
         if (options !== undefined) checkNames(options, RESERVING, 'take')
+        callerOf({}, policies)
         const charges = [charge(subject, options)]
         return options?.reserve === undefined
           ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
@@ -126,6 +138,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       checkNames(options, RESERVING, 'acquire')
       if (!running)
         throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
+      callerOf({}, policies)
       const [charged, own] = [charge(subject, options), { ...options }]
       return (await reservations()).acquire(charged, own)
     },
@@ -138,14 +151,19 @@ export function createLimiter(options: LimiterOptions): Limiter {
       for (const one of subjects) checkNames(one, OF_SUBJECT, 'a subject of takeAll')
       const { cost, costs, reserve: duration } = options
       if (subjects.length === 0) throw wrong('missing_field', 'takeAll needs at least one subject, got none')
-      const charges = subjects.map((one) => ({
-        ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
-        policies: one.policies ? some(one.policies) : policies,
-      }))
+      const charges = subjects.map((one): Charge => {
+        const held = one.policies ? some(one.policies) : policies
+        return {
+          ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
+          policies: held,
+          caller: callerOf(one, held),
+        }
+      })
       return duration === undefined ? limiter.decide(charges) : reserve(charges, { ...options, reserve: duration })
     },
     waitFor: async (subject, options = {}) => {
       refuseRunning('waitFor')
+      callerOf({}, policies)
       const own = asGiven(options)
       return (await waitQueues()).waitFor(own, () => charge(subject, own))
     },
@@ -180,7 +198,7 @@ function asGiven<Options extends TakeOptions>(options: Options): Options {
 
 const TAKING = ['cost', 'costs']
 const RESERVING = [...TAKING, 'reserve']
-const OF_SUBJECT = ['subject', 'policies', ...TAKING]
+const OF_SUBJECT = ['subject', 'policies', 'caller', 'weight', ...TAKING]
 
 /** Refuses what a call does not know: a misspelt cost would be charged as 1 unit, and a `reserve` never be settled. */
 function checkNames(options: object, known: readonly string[], call: string): void {

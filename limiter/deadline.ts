@@ -57,7 +57,7 @@ class Timeout implements EndSignal {
   }
 }
 
-/** Waits for what is under way and never rejects, for so many milliseconds at most; it goes on by itself. */
+/** Waits for what is under way, for so many milliseconds at most; it goes on by itself. */
 export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
   await within(ms, work, () => undefined)
 }

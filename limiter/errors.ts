@@ -206,3 +206,9 @@ export function printed(value: unknown): string {
   if (typeof value === 'object' && value !== null) return 'an object'
   return String(value)
 }
+
+/** What is not known to have happened is lost. @throws what is no failure of the store. */
+export function ignored(error: unknown): undefined {
+  if (!(error instanceof StoreUnavailableError)) throw error
+  return undefined
+}

@@ -65,6 +65,10 @@ export interface SubjectCharge<PolicyName extends string = string, CostName exte
   readonly subject: string
   /** Names of the policies it is held to. @default all */
   readonly policies?: readonly PolicyName[] | undefined
+  /** The caller, another of the subjects or not, whose share the request takes of policies that are `fair`. */
+  readonly caller?: string | undefined
+  /** The caller's part of what is shared out: twice as much has a weight of 2. An integer from 1 to 1000. @default 1 */
+  readonly weight?: number | undefined
 }
 
 /**

@@ -1,8 +1,20 @@
 import { type EpochMs, systemClock } from './clock'
 import { withoutInternal } from './compiled-policy'
+import type { FairShares } from './consistency/fair-shares'
 import type { Fallback } from './consistency/fallback'
 import { Strategies } from './consistency/strategies'
-import { allowedByAll, giveBack, oneByOne, type Part, peek, take, taken, uncharged } from './consistency/strategy'
+import {
+  allowedByAll,
+  fairLast,
+  giveBack,
+  isFair,
+  oneByOne,
+  type Part,
+  peek,
+  take,
+  taken,
+  uncharged,
+} from './consistency/strategy'
 import { Deadline, waitAtMost } from './deadline'
 import { Decider } from './decider'
 import { compose, type Decision } from './decision'
@@ -24,6 +36,8 @@ export class RateLimiter {
   private readonly strategies: Strategies
   /** Loaded when the store cannot be asked for the first time. */
   private fallback: Fallback | undefined
+  /** Loaded when a policy is fair. */
+  private fair: FairShares | undefined
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
 
@@ -57,6 +71,7 @@ export class RateLimiter {
 
   /** The same, and no promise where a request like it was denied before and nothing has changed since. */
   decideAtOnce(given: readonly Charge[], withoutStore?: WithoutStore): Decision | Promise<Decision> {
+    if (given.some(hasCaller)) return this.decideFairly(given, withoutStore)
     const charges = given.map(toUnits)
     if (!this.strategies.areLoaded(charges))
       return this.strategies.load(charges).then(() => this.decideAtOnce(given, withoutStore))
@@ -82,7 +97,8 @@ export class RateLimiter {
 
   /** What `decide` would say, taking nothing. */
   async peek(given: readonly Charge[]): Promise<Decision> {
-    const charges = given.map(toUnits)
+    const held = given.some(hasCaller) ? await this.lookAtShares(given) : given
+    const charges = held.map(toUnits)
     await this.strategies.load(charges)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
   }
@@ -116,7 +132,36 @@ export class RateLimiter {
     await Promise.all([this.strategies.close(), this.fallback?.close()])
   }
 
-  private async decideByCalls(charges: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
+  /** Decides a request whose caller has a share of what callers share. */
+  private async decideFairly(given: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
+    const fair = this.fair ?? (await this.loadFair())
+    const { charges, held } = fair.hold(given)
+    const units = charges.map(toUnits)
+    if (!this.strategies.areLoaded(units)) await this.strategies.load(units)
+    const meeting = waitAtMost(this.deadlineMs, fair.meet(held))
+    const decision = await this.decideByCalls(units, withoutStore, (answers) => fair.learn(held, answers))
+    await meeting
+    return decision
+  }
+
+  private async lookAtShares(given: readonly Charge[]): Promise<readonly Charge[]> {
+    const fair = this.fair ?? (await this.loadFair())
+    await fair.meet(fair.hold(given).held)
+    return fair.hold(given).charges
+  }
+
+  private async loadFair(): Promise<FairShares> {
+    const { FairShares } = await import('./consistency/fair-shares.ts')
+    this.fair ??= new FairShares(this.items)
+    return this.fair
+  }
+
+  /** @param onAnswers is told what all subjects said, where the store could be asked. */
+  private async decideByCalls(
+    charges: readonly Charge[],
+    withoutStore?: WithoutStore,
+    onAnswers?: (answers: readonly SubjectVerdicts[]) => void,
+  ): Promise<Decision> {
     const startedAt = this.items.now()
     const deadline = new Deadline(this.deadlineMs)
     try {
@@ -126,6 +171,7 @@ export class RateLimiter {
         parts.length === 1
           ? [{ policies: part.policies, verdicts: await taken(part) }]
           : await this.ask(parts, deadline)
+      onAnswers?.(answers)
       const flushing = this.fallback?.flush(charges)
       if (flushing && this.hasSeen(charges, startedAt)) await waitAtMost(deadline.leftMs, flushing)
       return compose(answers, false, answers.length < parts.length)
@@ -145,7 +191,7 @@ export class RateLimiter {
     const { reason } = error
     const failureMode = reason === 'item' ? 'deny' : onStoreError
     const fallback = this.fallback ?? (await this.loadFallback())
-    const decision = fallback.decide(charges.map(withoutInternal), failureMode, localShare)
+    const decision = fallback.decide(withoutInternal(charges), failureMode, localShare)
     return { ...decision, failure: reason, failureMode }
   }
 
@@ -180,16 +226,18 @@ export class RateLimiter {
 
     const results = this.items.calls.isCircuitOpen
       ? await oneByOne(parts)
-      : await Promise.allSettled(parts.map((part) => take(part)))
+      : parts.some(isFair)
+        ? await fairLast(parts)
+        : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) {
       await waitAtMost(deadline.leftMs, giveBack(parts, results))
       throw failed.reason
     }
     const answers = (results as PromiseFulfilledResult<SubjectVerdicts>[]).map(({ value }) => value)
-    if (allowedByAll(answers)) return answers
+    if (answers.length === parts.length && allowedByAll(answers)) return answers
     await waitAtMost(deadline.leftMs, giveBack(parts, results))
-    return parts.map((part, i) => uncharged(part, answers[i]!))
+    return answers.map((answer, i) => uncharged(parts[i]!, answer))
   }
 
   /**
@@ -212,3 +260,5 @@ export class RateLimiter {
 export function loadForOutage(): void {
   Promise.all([import('./consistency/fallback.ts'), import('./consistency/leased.ts')]).catch(() => {})
 }
+
+const hasCaller = ({ caller }: Charge): boolean => caller !== undefined

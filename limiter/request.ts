@@ -28,8 +28,18 @@ export interface Subject {
 
 /** Units that one request takes from one subject. */
 export interface Charge extends Subject, Units {
+  /** Whose share of a fair policy it takes. */
+  readonly caller?: Caller | undefined
   /** A reservation owes the units: what is admitted without the store is written when that is settled. */
   readonly isOwed?: boolean
+}
+
+/** Who takes units of a policy that callers share. */
+export interface Caller {
+  /** Where the caller's state is, see `subjectKey`. */
+  readonly key: string
+  /** Its part of what is shared out, 1 or more. */
+  readonly weight: number
 }
 
 /** Several requests of one subject that are decided together. */

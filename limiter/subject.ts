@@ -2,6 +2,7 @@ import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { EventualCount, OutageCount } from './consistency/counts'
 import { isSpendable, type LeaseState } from './consistency/lease'
+import type { Shares } from './consistency/shares'
 import type { StoreUnavailableError } from './errors'
 import type { Charge } from './request'
 import type { Item } from './stores/store'
@@ -26,6 +27,8 @@ export interface SubjectRecord {
   leases?: Map<string, LeaseState>
   /** Consistency `eventual`: what is counted here and synced. */
   eventual?: EventualCount
+  /** What is known of the shares of its fair policies, by their prefixes. */
+  shares?: Map<string, Shares>
   /** What was admitted without the store. */
   outage?: OutageCount | undefined
 }

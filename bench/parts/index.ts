@@ -9,6 +9,7 @@ import { fleet } from './fleet'
 import { leases } from './leases'
 import { overhead } from './overhead'
 import { scaling } from './scaling'
+import { shares } from './shares'
 import { simulate } from './simulate'
 import { size } from './size'
 import { throughput } from './throughput'
@@ -18,6 +19,7 @@ export const PARTS = {
   calls,
   fleet,
   leases,
+  shares,
   denials,
   contention,
   throughput,

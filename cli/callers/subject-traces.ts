@@ -149,7 +149,7 @@ const stepsOf = ({ kind, name, tier, address }: Asked): OwnSteps => ({
 })
 
 /** The tier of callers of whom nothing is known. */
-const NO_TIER: Tier = { name: '', credentials: 'optional', policies: [] }
+const NO_TIER: Tier = { name: '', credentials: 'optional', weight: 1, policies: [] }
 
 /** Ends a trace before its limits are asked. */
 const stop = () => ({ outcome: {} })

@@ -62,6 +62,9 @@ export const exactly = (field: string, value: number): Comparison => ({ field, a
 export const atMost = (field: string, atMost: number): Comparison => ({ field, atMost })
 export const atLeast = (field: string, atLeast: number): Comparison => ({ field, atLeast })
 export const absentOrAtMost = (field: string, atMost: number): Comparison => ({ field, atMost, orAbsent: true })
+/** @param value 0 where there is none. */
+export const stillAt = (field: string, value: number): Comparison =>
+  value === 0 ? absentOrAtMost(field, 0) : exactly(field, value)
 export const sizeAtMost = (list: string, sizeAtMost: number): Comparison => ({ list, sizeAtMost })
 
 export const set = (field: string, value: number): Assignment => ({ field, set: value })

@@ -2,7 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
-import { StoreUnavailableError } from '../errors'
+import { ignored } from '../errors'
 import { contention } from '../items'
 import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity } from './capacity'
@@ -218,10 +218,4 @@ function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): 
   if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
   const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
   return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
-}
-
-/** What is not known to have happened is lost. @throws what is no failure of the store. */
-function ignored(error: unknown): undefined {
-  if (!(error instanceof StoreUnavailableError)) throw error
-  return undefined
 }

@@ -1,14 +1,4 @@
-import {
-  absentOrAtMost,
-  add,
-  atLeast,
-  type Clause,
-  exactly,
-  numberOf,
-  replace,
-  set,
-  when,
-} from '../algorithms/conditional-write'
+import { add, atLeast, exactly, numberOf, replace, set, stillAt, when } from '../algorithms/conditional-write'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
 import {
@@ -38,16 +28,12 @@ export function* decidePools(
   const wanted = wantedPools(item, evidence, policies, now)
   if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
-  const guard = ['s', 'o'].map((field) => asSeen(field, numberOf(seen, field)))
+  const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(seen, field)))
   const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
   const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now), set('d', stamp)) }
   yield writing(items.fit([part], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
 }
-
-/** @param value 0 where there is none. */
-const asSeen = (field: string, value: number): Clause =>
-  value === 0 ? absentOrAtMost(field, 0) : exactly(field, value)
 
 /** A pool as it was seen last. */
 const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?.item)
@@ -94,7 +80,7 @@ export function* draw(
 export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool): Plan<Pool | undefined> {
   const now = items.now()
   const generation = 2 * items.nextId().value + 1 // as no other claim has
-  const part = { prefix: POOL_PREFIX, write: when([asSeen('g', seen.generation)], set('g', generation), add('n', 1)) }
+  const part = { prefix: POOL_PREFIX, write: when([stillAt('g', seen.generation)], set('g', generation), add('n', 1)) }
   const { kind } = yield writing(items.fit([part], policies, items.view(key)?.item, now))
   const pool = seenIn(items, key)
   return kind !== 'refused' && pool.generation === generation ? pool : undefined

@@ -88,6 +88,7 @@ export const POLICY_FIELDS = {
     wanted: 'an integer from 50 to 60000, in milliseconds',
     optional: true,
   },
+  fair: flag,
 } as const satisfies FieldRules
 
 const { window, timeout } = POLICY_FIELDS
@@ -102,9 +103,9 @@ const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'n
 /** One DynamoDB expression holds about three hundred operators; each policy needs up to nine, and a lock-out three. */
 export const MAX_POLICIES = 30
 
-/** How many of those policies these count as: one with a lock-out counts twice. */
-export const weightOf = (policies: readonly (Pick<PolicyInput, 'blockFor'> | null | undefined)[]): number =>
-  policies.reduce((sum, one) => sum + (one?.blockFor === undefined ? 1 : 2), 0)
+/** How many of those policies these count as: one with a lock-out counts twice, and one with shares of callers. */
+export const weightOf = (policies: readonly (Pick<PolicyInput, 'blockFor' | 'fair'> | null | undefined)[]): number =>
+  policies.reduce((sum, one) => sum + (one?.blockFor === undefined && !one?.fair ? 1 : 2), 0)
 
 /**
  * Checks a list of policies and collects every mistake in it; the policies are those without one.

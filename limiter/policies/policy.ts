@@ -99,6 +99,13 @@ export interface PolicyInput {
    * tenth of the window, at most 1000
    */
   readonly syncMs?: number | undefined
+  /**
+   * Whether callers that share the limit have shares of it while it is contended: none takes more than its own, as long
+   * as others ask for what it would take. Of a policy with consistency `leased` and a window of a minute at most, or one
+   * whose units come back one by one.
+   * @default false
+   */
+  readonly fair?: boolean | undefined
 }
 
 /** Fields that a policy on running requests has not. */
@@ -184,3 +191,10 @@ export const READ_BY = {
 
 /** The same for the compiler. */
 export type ReadBy = { readonly [Field in keyof typeof READ_BY]: (typeof READ_BY)[Field][number] }
+
+/** Whether units come back one by one, evenly: a bucket that drains. */
+export const drains = ({
+  algorithm,
+  refill,
+}: Pick<PolicyInput, 'refill'> & Pick<AnyPolicyInput, 'algorithm'>): boolean =>
+  algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')

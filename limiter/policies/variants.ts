@@ -1,7 +1,7 @@
 import { inTurn } from '../algorithms/queued'
 import type { Mistake } from '../errors'
 import { acting } from './over-limit'
-import type { AnyPolicyInput, Policy, PolicyInput } from './policy'
+import { type AnyPolicyInput, drains, type Policy, type PolicyInput } from './policy'
 import { checkFit, mostNumbers, toCounting } from './quota'
 import type { Place } from './report'
 
@@ -26,13 +26,6 @@ export function withShare(policy: Policy, share: number): Policy {
   }
   return withNumbers(policy, numbers, [], []) ?? policy
 }
-
-/** Whether units come back one by one, evenly: a bucket that drains. */
-export const drains = ({
-  algorithm,
-  refill,
-}: Pick<PolicyInput, 'refill'> & Pick<AnyPolicyInput, 'algorithm'>): boolean =>
-  algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
 
 /**
  * Whether requests keep to the limit when each arrives the same time after its charge: no interval as long as the

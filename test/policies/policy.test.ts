@@ -17,7 +17,7 @@ const ALGORITHMS =
 const WINDOWS =
   'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS =
-  'name, algorithm, limit, window, timeout, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs'
+  'name, algorithm, limit, window, timeout, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs, fair'
 
 const BLOCKS = 'a duration such as "500ms" or "2s"'
 const BY_ITSELF =

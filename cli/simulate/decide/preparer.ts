@@ -147,12 +147,13 @@ export class Preparer {
     const keys = plan.groups.map(({ who, route: own }) => subjectOf(who, inputs, own))
     const isUnknown = rules.costs.some(dependsOnUnknown(line))
     const units = isUnknown ? unitsOf(planned.units!, line) : planned.units!
+    const charges = plan.chargesFor(keys, units, { key: inputs.caller ?? inputs.address, weight: tier.weight })
     const isLasting =
       !this.rules.hasAccess && !isUnknown && line.values === undefined && (!client || isLastingClient(client))
     return {
       tier: tier.name,
       route,
-      charges: plan.holding ? plan.chargesFor(keys, units) : plan.chargesFor(keys, units).map(toUnits),
+      charges: plan.holding ? charges : charges.map(toUnits),
       isLasting,
       ...(plan.holding && { holding: { ...plan.holding, caller: inputs.caller ?? inputs.address } }),
       ...(isUnknown && { unknownCost: true }),

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFair, MAX_WEIGHT } from '../../../limiter/policies/fair'
 import { isLeasable, parsePolicies } from '../../../limiter/policies/parse-policies'
 import type { Policy } from '../../../limiter/policies/policy'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
@@ -25,6 +26,8 @@ export interface Tier extends Scoped {
   readonly credentials: CredentialsInForce
   /** What happens to its callers' requests while the state table is unavailable. @default the function's */
   readonly failureMode?: FailureMode
+  /** What each of its callers gets of fair policies, as a part of what is shared out. */
+  readonly weight: number
   readonly policies: readonly TierPolicy[]
 }
 
@@ -72,6 +75,11 @@ export const TIER_FIELDS = {
     optional: true,
     storedAs: 'onStoreError',
   },
+  weight: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_WEIGHT)),
+    wanted: `an integer from 1 to ${MAX_WEIGHT}`,
+    optional: true,
+  },
   policies: unchecked,
 } as const satisfies ItemFields
 export const ROUTE_FIELDS = {
@@ -117,11 +125,12 @@ export function parseTier(text: string, input: unknown, place: Place, issues: Mi
     )
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, scope, here, issues)
   if (issues.length > before) return undefined
-  const { failureMode } = fields as { failureMode?: FailureMode }
+  const { failureMode, weight = 1 } = fields as { failureMode?: FailureMode; weight?: number }
   return {
     name,
     credentials: credentialsOf(fields),
     ...(failureMode && { failureMode }),
+    weight,
     policies,
     ...(scope && { scope }),
   }
@@ -176,7 +185,7 @@ export function parseGlobal(input: unknown, place: Place, issues: Mistake[]): re
 export function unknownTier(text: string, apis?: unknown): Tier | undefined {
   const [name] = splitVariant(text)
   return name === ANONYMOUS
-    ? { name, credentials: 'unknown', policies: [], scope: scopeOfInvalid(text, apis) }
+    ? { name, credentials: 'unknown', weight: 1, policies: [], scope: scopeOfInvalid(text, apis) }
     : undefined
 }
 
@@ -214,6 +223,7 @@ function parseTierPolicies(
       ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
       ...(scope && { variant: scope.variant }),
     }
+    checkFair(own, isOfEverybody(by), [...place, `policy "${policy.name}"`], issues)
     checkSettled(own, [...place, `policy "${policy.name}"`], issues)
     return own
   })

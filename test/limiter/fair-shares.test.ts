@@ -1,0 +1,213 @@
+import { type FairLoad, type FairWindow, fairLoad, sum } from '../../bench/scale/fair-loads'
+import { createLimiter, type LimiterOptions, MemoryStore, StoreUnavailableError } from '../../limiter'
+
+const T = Date.UTC(2026, 0, 15)
+const well = (count: number, asks: number) => Array.from({ length: count }, () => ({ asks }))
+const LOAD: FairLoad = {
+  instances: 5,
+  limit: 2200,
+  seconds: 10,
+  callers: [...well(10, 0.9), { asks: 20 }],
+  windows: 6,
+}
+const share = (windows: readonly FairWindow[], caller: number) =>
+  sum(windows.map(({ got }) => got[caller]!)) / sum(windows.map(({ asked }) => asked[caller]!))
+const used = (windows: readonly FairWindow[], limit: number) =>
+  sum(windows.map(({ got }) => sum(got))) / limit / windows.length
+
+describe('callers that share a limit, one of whom asks for twenty times its share', () => {
+  test.each([
+    ['fixed windows', {}, 0.95],
+    ['gcra', { policy: { algorithm: 'gcra', burst: 200 } }, 0.93],
+    ['clocks that differ by a second', { skewMs: 1000 }, 0.95],
+  ] satisfies [string, Partial<FairLoad>, number][])('get what they ask for, each, with %s', async (_, more, least) => {
+    const windows = (await fairLoad({ ...LOAD, ...more })).slice(2)
+    for (let caller = 0; caller < 10; caller++) expect(share(windows, caller)).toBeGreaterThan(least)
+    expect(used(windows, LOAD.limit)).toBeGreaterThan(0.85)
+    expect(sum(windows.map(({ got }) => got[10]!))).toBeGreaterThan((0.9 * windows.length * LOAD.limit) / 11)
+  })
+
+  it('get a third of it without shares', async () => {
+    const windows = (await fairLoad({ ...LOAD, windows: 4, fair: false })).slice(2)
+    expect(share(windows, 0)).toBeLessThan(0.5)
+  })
+
+  it('get shares by their weights', async () => {
+    const callers = [{ asks: 5 }, { asks: 5, weight: 3 }]
+    const windows = (await fairLoad({ ...LOAD, callers })).slice(2)
+    const [one, three] = [0, 1].map((caller) => sum(windows.map(({ got }) => got[caller]!)))
+    expect(three! / one!).toBeGreaterThan(2.8)
+    expect(three! / one!).toBeLessThan(3.2)
+    expect(used(windows, LOAD.limit)).toBeGreaterThan(0.95)
+  })
+
+  it('are denied nothing by a share while the limit is enough for all', async () => {
+    const windows = await fairLoad({ ...LOAD, callers: [...well(10, 0.5), { asks: 4 }] })
+    expect(sum(windows.map(({ byShare }) => byShare))).toBe(0)
+  })
+
+  it('never get more than the limit together, whatever shares say', async () => {
+    for (const { got } of await fairLoad(LOAD)) expect(sum(got)).toBeLessThanOrEqual(LOAD.limit)
+  })
+
+  it('cost less than a tenth of a call a decision, beside the write of each that is admitted', async () => {
+    const windows = (await fairLoad(LOAD)).slice(2)
+    const beyond = sum(windows.map(({ calls, got }) => calls - sum(got)))
+    expect(beyond / sum(windows.map(({ asked }) => sum(asked)))).toBeLessThan(0.1)
+  })
+})
+
+describe('a fair policy', () => {
+  const all = {
+    name: 'all',
+    algorithm: 'fixed-window',
+    limit: 10,
+    window: '1s',
+    consistency: 'leased',
+    fair: true,
+  } as const
+  const own = { name: 'own', algorithm: 'fixed-window', limit: 8, window: '1s' } as const
+  const made = (more: Partial<LimiterOptions> = {}) => {
+    const state = { now: T }
+    const limiter = createLimiter({ store: new MemoryStore(), policies: [all, own], clock: () => state.now, ...more })
+    const take = (caller: string, times = 1) =>
+      Promise.all(
+        Array.from({ length: times }, () =>
+          limiter.takeAll([
+            { subject: 'everybody', policies: ['all'], caller },
+            { subject: caller, policies: ['own'] },
+          ]),
+        ),
+      )
+    return Object.assign(state, { limiter, take })
+  }
+  const allowed = (decisions: readonly { readonly allowed: boolean }[]) => decisions.filter((one) => one.allowed).length
+
+  /** Two windows in which `greedy` asks for all, so that a share of five holds in the third. */
+  async function contended(more: Partial<LimiterOptions> = {}) {
+    const one = made(more)
+    for (let window = 0; window < 3; window++) {
+      one.now = T + 1000 * window + 500
+      await one.take('greedy', 8)
+      await one.take('modest', 4)
+      await one.take('modest', 1)
+    }
+    one.now = T + 3000 + 500
+    await one.take('looks', 1) // at what the board says
+    return one
+  }
+
+  it('names the share by which it denies, and its numbers', async () => {
+    const one = await contended()
+    const decisions = await one.take('greedy', 8)
+    const denial = decisions.find((decision) => !decision.allowed)!
+    expect(denial).toMatchObject({
+      allowed: false,
+      policy: 'all.share',
+      windowMs: 1000,
+      remaining: 0,
+      retryAfterMs: 500,
+    })
+    expect(denial.limit).toBe(allowed(decisions))
+    expect(denial.limit).toBeLessThan(8)
+    expect((await one.limiter.peek('greedy')).allowed).toBe(true) // by its own limit
+  })
+
+  it('leaves the others what they ask for in the same window', async () => {
+    const one = await contended()
+    await one.take('greedy', 8)
+    expect(allowed(await one.take('modest', 3))).toBe(3)
+  })
+
+  it('begins anew for a caller that is reset', async () => {
+    const one = await contended()
+    const before = allowed(await one.take('greedy', 8))
+    await one.limiter.reset('greedy')
+    expect(allowed(await one.take('greedy', 1))).toBe(1)
+    expect(before).toBeGreaterThan(0)
+  })
+
+  it('has no shares once nobody has asked for more than there is, for some windows', async () => {
+    const one = await contended()
+    for (let window = 4; window < 12; window++) {
+      one.now = T + 1000 * window + 500
+      await one.take('modest', 1)
+    }
+    expect(allowed(await one.take('greedy', 8))).toBe(8)
+  })
+
+  it('follows the failure mode during an outage, and goes on after it', async () => {
+    const store = new MemoryStore()
+    let isOut = false
+    const failing = new Proxy(store, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name)
+        if (typeof method !== 'function') return method
+        return (...given: unknown[]) =>
+          isOut ? Promise.reject(new StoreUnavailableError('unreachable', 'out')) : method.apply(target, given)
+      },
+    })
+    const one = await contended({ store: failing })
+    isOut = true
+    one.now += 1000
+    const decisions = await one.take('greedy', 20)
+    expect(decisions.every(({ degraded, policy }) => degraded || policy === 'all.share' || policy === 'own')).toBe(true)
+    expect(decisions.some(({ degraded }) => degraded)).toBe(true)
+    isOut = false
+    one.now += 60_000
+    expect(allowed(await one.take('greedy', 8))).toBe(8)
+  })
+
+  it('counts what a caller takes by a cost of its own', async () => {
+    const tokens = { ...all, limit: 1000, cost: 'tokens' } as const
+    const state = { now: T }
+    const limiter = createLimiter({ store: new MemoryStore(), policies: [tokens], clock: () => state.now })
+    const take = (caller: string, count: number) =>
+      limiter.takeAll([{ subject: 'everybody', caller }], { costs: { tokens: count } })
+    for (let window = 0; window < 3; window++) {
+      state.now = T + 1000 * window + 500
+      await take('greedy', 900)
+      await take('modest', 90)
+      await take('modest', 90)
+    }
+    state.now = T + 3500
+    await take('modest', 1)
+    expect(await take('greedy', 900)).toMatchObject({ allowed: false, policy: 'all.share' })
+    expect(await take('modest', 90)).toMatchObject({ allowed: true })
+  })
+
+  it('is refused without a caller, and with a weight that is none', async () => {
+    const { limiter } = made()
+    const fair = 'policy "all" is fair: call takeAll with the caller of each request'
+    await expect(limiter.take('everybody')).rejects.toThrow(fair)
+    await expect(limiter.waitFor('everybody')).rejects.toThrow(fair)
+    await expect(limiter.takeAll([{ subject: 'everybody' }])).rejects.toThrow(fair)
+    await expect(limiter.takeAll([{ subject: 'everybody', caller: 'a', weight: 0 }])).rejects.toThrow(
+      'weight must be an integer from 1 to 1000, got 0',
+    )
+  })
+
+  test.each([
+    [
+      { consistency: 'strict' },
+      'fair needs consistency "leased", which tells instances the share that holds, got "strict"',
+    ],
+    [{ action: 'observe' }, 'fair needs action "deny", got "observe"'],
+    [
+      { window: '2m' },
+      'fair needs a window of 1m at most, or an algorithm whose units come back one by one and a limit of 1 in 10 s or more, got "fixed-window" with window "2m"',
+    ],
+    [
+      { window: '1h', algorithm: 'gcra', limit: 100 },
+      'fair needs a window of 1m at most, or an algorithm whose units come back one by one and a limit of 1 in 10 s or more, got "gcra" with window "1h"',
+    ],
+  ] as const)('%j is a mistake', (more, sentence) => {
+    expect(() => createLimiter({ store: new MemoryStore(), policies: [{ ...all, ...more }] as never })).toThrow(
+      sentence,
+    )
+  })
+
+  it('may have a longer window where units come back one by one', () => {
+    expect(() => made({ policies: [{ ...all, algorithm: 'gcra', limit: 3600, window: '1h' }] })).not.toThrow()
+  })
+})

@@ -1,0 +1,160 @@
+import { seeded } from '../../bench/random'
+import { MemoryStore, type StateStore } from '../../limiter'
+import { compile } from '../../limiter/compiled-policy'
+import { type Board, boardOf, nextShare, type Report, tell } from '../../limiter/consistency/share-board'
+import { Decider } from '../../limiter/decider'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { FaultyStore, STORE_FAULTS } from './faulty-store'
+
+const LIMIT = 1000
+const T = Date.UTC(2026, 0, 15)
+const EMPTY: Board = boardOf(undefined)
+const SAID: Report = { active: 10, capped: 0, denied: 0, used: 1000, short: 500, reports: 20 }
+
+interface Caller {
+  readonly asks: number
+  readonly weight: number
+}
+
+/** What callers do in a window with this share, none of whom is denied by the limit before the others. */
+function windowOf(callers: readonly Caller[], share: number): Report {
+  const within = callers.map(({ asks, weight }) => Math.min(asks, weight * share))
+  const asked = within.reduce((sum, one) => sum + one, 0)
+  const weights = (some: readonly Caller[]) => some.reduce((sum, { weight }) => sum + weight, 0)
+  return {
+    active: weights(callers),
+    capped: weights(callers.filter(({ asks, weight }) => asks > weight * share)),
+    denied: 0,
+    used: Math.min(LIMIT, asked),
+    short: Math.max(0, asked - LIMIT),
+    reports: 1,
+  }
+}
+
+/** The level up to which callers are served, by trying. */
+function levelOf(callers: readonly Caller[]): number {
+  let [low, high] = [0, LIMIT]
+  for (let i = 0; i < 60; i++) {
+    const middle = (low + high) / 2
+    const asked = callers.reduce((sum, { asks, weight }) => sum + Math.min(asks, weight * middle), 0)
+    if (asked > LIMIT) high = middle
+    else low = middle
+  }
+  return low
+}
+
+describe('the share that holds after a window', () => {
+  it('is none while the limit is enough, and an equal share of the limit once it was not', () => {
+    expect(nextShare({ ...EMPTY, ...SAID, short: 0 }, LIMIT)).toBe(Infinity)
+    expect(nextShare({ ...EMPTY, ...SAID }, LIMIT)).toBe(100)
+  })
+
+  it('stays until half of the reports are there, and counts those that are missing as like the others', () => {
+    const board = { ...EMPTY, ...SAID, share: 200, before: 41 }
+    expect(nextShare(board, LIMIT)).toBe(200)
+    const half = { ...board, before: 40, active: 5, capped: 1, used: 400, short: 0 }
+    expect(nextShare(half, LIMIT)).toBe(200 + (1000 - 800) / 2 / 2)
+  })
+
+  it('grows twice as large, and ends, when nobody has used it up and nobody was denied', () => {
+    const idle = { ...EMPTY, ...SAID, short: 0, used: 300 }
+    expect(nextShare({ ...idle, share: 600 }, LIMIT)).toBe(1200)
+    expect(nextShare({ ...idle, share: 1000 }, LIMIT)).toBe(Infinity)
+  })
+
+  it('takes callers that all instances denied for capped, where none said who took the last unit', () => {
+    const board = { ...EMPTY, ...SAID, share: 100, used: 600, short: 0 }
+    expect(nextShare({ ...board, denied: 60 }, LIMIT)).toBe(100 + 400 / 2 / 3)
+    expect(nextShare({ ...board, denied: 1 }, LIMIT)).toBe(100 + 400 / 2) // of one caller at least
+  })
+
+  test.each(Array.from({ length: 200 }, (_, seed) => seed))(
+    'rises to the level of max-min fairness, never above it, for any callers: %i',
+    (seed) => {
+      const random = seeded(seed)
+      const upTo = (most: number) => 1 + Math.floor(most * random())
+      const callers = Array.from({ length: upTo(30) + 1 }, () => ({
+        asks: upTo(random() < 0.3 ? 3 * LIMIT : 60),
+        weight: random() < 0.3 ? upTo(5) : 1,
+      }))
+      if (callers.reduce((sum, { asks }) => sum + asks, 0) <= 1.2 * LIMIT) callers.push({ asks: 2 * LIMIT, weight: 1 })
+      const level = levelOf(callers)
+      let board: Board = { ...EMPTY, ...windowOf(callers, Infinity) }
+      for (let window = 0; window < 40; window++) {
+        const share = nextShare(board, LIMIT)
+        expect(share).toBeGreaterThanOrEqual(window === 0 ? 0 : board.share - 0.001)
+        expect(share).toBeLessThanOrEqual(level + 0.001)
+        board = { ...EMPTY, ...windowOf(callers, share), share }
+      }
+      expect(board.used).toBeGreaterThan(0.99 * LIMIT)
+    },
+  )
+
+  it('falls by what was missing when more callers come, and to an equal share at least', () => {
+    const board = { ...EMPTY, share: 300, active: 20, capped: 2, used: 1000, short: 100, reports: 1 }
+    expect(nextShare(board, LIMIT)).toBe(250)
+    expect(nextShare({ ...board, short: 10_000 }, LIMIT)).toBe(50)
+  })
+})
+
+describe('the board', () => {
+  const policy = compile(
+    parsePolicies([{ name: 'all', limit: LIMIT, window: '1s', consistency: 'leased' }], [], [])[0]!,
+  )
+  const decider = (store: StateStore) =>
+    new Decider({
+      store,
+      clock: () => T,
+      deadlineMs: 1000,
+      firstDeadlineMs: 1000,
+      denialTtlMs: 5000,
+      maxSubjects: 10,
+      onEvent: () => {},
+    })
+  const said = (one: Decider, window: number, report: Report = SAID) =>
+    one.run('k', tell(one, 'k', policy, window, report, LIMIT))
+
+  it('adds up what instances say of a window, and keeps the share that held in it', async () => {
+    const store = new MemoryStore()
+    const [first, second] = [decider(store), decider(store)]
+    await Promise.all([said(first, 7), said(second, 7)])
+    expect(boardOf(await store.read('k'))).toEqual({
+      window: 7,
+      share: Infinity,
+      before: 0,
+      active: 20,
+      capped: 0,
+      denied: 0,
+      used: 2000,
+      short: 1000,
+      reports: 40,
+    }) // prettier-ignore
+    await Promise.all([said(second, 8), said(first, 8)])
+    expect(boardOf(await store.read('k'))).toMatchObject({ window: 8, share: 50, before: 40, used: 2000 })
+  })
+
+  it('takes a late report into the window that has begun, and begins anew after a gap', async () => {
+    const store = new MemoryStore()
+    const one = decider(store)
+    await said(one, 7)
+    await said(one, 6)
+    expect(boardOf(await store.read('k'))).toMatchObject({ window: 7, reports: 40 })
+    await said(one, 9)
+    expect(boardOf(await store.read('k'))).toMatchObject({ window: 9, share: Infinity, before: 0, reports: 20 })
+  })
+
+  test.each(STORE_FAULTS)('counts a report once, or not, with the fault "%s"', async (fault) => {
+    const store = new FaultyStore(new MemoryStore())
+    const one = decider(store)
+    await said(one, 7)
+    store.plan([fault])
+    const isTold = await said(one, 7).then(
+      () => true,
+      (error) => !(error instanceof StoreUnavailableError) && Promise.reject(error),
+    )
+    await store.deliverDelayed()
+    const { reports } = boardOf(await store.read('k'))
+    expect(isTold ? [40] : [20, 40]).toContain(reports)
+  })
+})
