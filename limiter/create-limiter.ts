@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
+import { loadForOutage } from './consistency/strategies'
 import { ConfigError, invalidValue, Mistake, type MistakeCode, printed } from './errors'
 import type { Limiter, LimiterOf, LimiterOptions, SubjectCharge } from './limiter'
 import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
@@ -10,7 +11,7 @@ import { parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
 import type { PolicyMistakes } from './policies/written'
-import { type Charge, loadForOutage, RateLimiter } from './rate-limiter'
+import { type Charge, RateLimiter } from './rate-limiter'
 import { checkCosts, costNames } from './request'
 import { lazyMeter } from './reservations/lazy-meter'
 import type { LibraryReservations } from './reservations/library-reservations'
@@ -81,18 +82,20 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const limiter = new RateLimiter(options)
   const known = costNames(policies)
   const running = policies.find(({ counter }) => counter.isEndedByOthers)
-  const refuseRunning = (method: string) => {
-    if (running)
+  const fair = policies.find((policy) => policy.fair)
+  const noCaller = () =>
+    wrong('missing_field', `policy ${printed(fair!.name)} is fair: call takeAll with the caller of each request`)
+  const refuse = (method: string) => {
+    if (running && method !== 'acquire')
       throw wrong(
         'field_not_applicable',
         `${method} does not go with policy ${printed(running.name)}, which counts running requests: call acquire`,
       )
+    if (fair && method !== 'takeAll') throw noCaller()
   }
-  const callerOf = ({ caller, weight = 1 }: Partial<SubjectCharge>, held: readonly CompiledPolicy[]) => {
-    const fair = held.find((policy) => policy.fair)
-    if (!fair) return undefined
-    if (caller === undefined)
-      throw wrong('missing_field', `policy ${printed(fair.name)} is fair: call takeAll with the caller of each request`)
+  const callerOf = ({ caller, weight = 1 }: SubjectCharge, held: readonly CompiledPolicy[]) => {
+    if (!held.some((policy) => policy.fair)) return undefined
+    if (caller === undefined) throw noCaller()
     if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
       throw invalidValue(`weight must be an integer from 1 to ${MAX_WEIGHT}, got ${printed(weight)}`)
     return { key: keyOf(caller), weight }
@@ -123,9 +126,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     costNames: known,
     take: (subject, options) => {
       try {
-        refuseRunning('take')
+        refuse('take')
         if (options !== undefined) checkNames(options, RESERVING, 'take')
-        callerOf({}, policies)
         const charges = [charge(subject, options)]
         return options?.reserve === undefined
           ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
@@ -138,7 +140,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       checkNames(options, RESERVING, 'acquire')
       if (!running)
         throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
-      callerOf({}, policies)
+      refuse('acquire')
       const [charged, own] = [charge(subject, options), { ...options }]
       return (await reservations()).acquire(charged, own)
     },
@@ -146,7 +148,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     settle: async (reservation, used) => (await reservations()).settle(reservation, used),
     meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
     takeAll: async (subjects, options = {}) => {
-      refuseRunning('takeAll')
+      refuse('takeAll')
       checkNames(options, RESERVING, 'takeAll')
       for (const one of subjects) checkNames(one, OF_SUBJECT, 'a subject of takeAll')
       const { cost, costs, reserve: duration } = options
@@ -162,8 +164,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return duration === undefined ? limiter.decide(charges) : reserve(charges, { ...options, reserve: duration })
     },
     waitFor: async (subject, options = {}) => {
-      refuseRunning('waitFor')
-      callerOf({}, policies)
+      refuse('waitFor')
       const own = asGiven(options)
       return (await waitQueues()).waitFor(own, () => charge(subject, own))
     },

@@ -5,7 +5,6 @@ import type { Fallback } from './consistency/fallback'
 import { Strategies } from './consistency/strategies'
 import {
   allowedByAll,
-  fairLast,
   giveBack,
   isFair,
   oneByOne,
@@ -34,9 +33,8 @@ export class RateLimiter {
   /** The subjects as they are stored. */
   readonly items: Decider
   private readonly strategies: Strategies
-  /** Loaded when the store cannot be asked for the first time. */
+  /** Loaded when the store cannot be asked for the first time, and when a policy is fair. */
   private fallback: Fallback | undefined
-  /** Loaded when a policy is fair. */
   private fair: FairShares | undefined
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
@@ -71,7 +69,7 @@ export class RateLimiter {
 
   /** The same, and no promise where a request like it was denied before and nothing has changed since. */
   decideAtOnce(given: readonly Charge[], withoutStore?: WithoutStore): Decision | Promise<Decision> {
-    if (given.some(hasCaller)) return this.decideFairly(given, withoutStore)
+    for (const { caller } of given) if (caller) return this.decideFairly(given, withoutStore)
     const charges = given.map(toUnits)
     if (!this.strategies.areLoaded(charges))
       return this.strategies.load(charges).then(() => this.decideAtOnce(given, withoutStore))
@@ -97,7 +95,7 @@ export class RateLimiter {
 
   /** What `decide` would say, taking nothing. */
   async peek(given: readonly Charge[]): Promise<Decision> {
-    const held = given.some(hasCaller) ? await this.lookAtShares(given) : given
+    const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).look(given) : given
     const charges = held.map(toUnits)
     await this.strategies.load(charges)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
@@ -142,12 +140,6 @@ export class RateLimiter {
     const decision = await this.decideByCalls(units, withoutStore, (answers) => fair.learn(held, answers))
     await meeting
     return decision
-  }
-
-  private async lookAtShares(given: readonly Charge[]): Promise<readonly Charge[]> {
-    const fair = this.fair ?? (await this.loadFair())
-    await fair.meet(fair.hold(given).held)
-    return fair.hold(given).charges
   }
 
   private async loadFair(): Promise<FairShares> {
@@ -226,8 +218,8 @@ export class RateLimiter {
 
     const results = this.items.calls.isCircuitOpen
       ? await oneByOne(parts)
-      : parts.some(isFair)
-        ? await fairLast(parts)
+      : this.fair && parts.some(isFair)
+        ? await this.fair.takeLast(parts)
         : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) {
@@ -252,13 +244,3 @@ export class RateLimiter {
     return !this.items.calls.reached && SETUP_FAILURES.includes(reason)
   }
 }
-
-/**
- * Loads the code that decides without the store, and for an item that it throttles, while nothing needs it. What cannot
- * be loaded is loaded again when it is needed.
- */
-export function loadForOutage(): void {
-  Promise.all([import('./consistency/fallback.ts'), import('./consistency/leased.ts')]).catch(() => {})
-}
-
-const hasCaller = ({ caller }: Charge): boolean => caller !== undefined

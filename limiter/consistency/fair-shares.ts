@@ -7,7 +7,7 @@ import { allAllow } from '../steps'
 import type { SubjectVerdicts } from '../view'
 import { boardOf, tell } from './share-board'
 import { Shares } from './shares'
-import { isFair } from './strategy'
+import { allowedByAll, isFair, type Part, take } from './strategy'
 
 /** A fair policy of a request, and the caller whose share it takes. */
 interface Held {
@@ -84,12 +84,30 @@ export class FairShares {
       const place = `${key}.${policy.prefix}fair`
       if (what === 'look') {
         shares.looked()
-        return items.run(place, look()).then(() => shares.learn(boardOf(items.view(place)?.item)))
+        return items.run(place, reading()).then(() => shares.learn(boardOf(items.view(place)?.item)))
       }
       const { window, report } = shares.report()
       return items.run(place, tell(items, place, policy, window, report, shares.limit))
     })
     await Promise.all(calls.map((call) => call.catch(ignored)))
+  }
+
+  /**
+   * Takes from what is fair, which stands last, once the others have allowed it: what a share denies takes no lease.
+   */
+  async takeLast(parts: readonly Part[]): Promise<readonly PromiseSettledResult<SubjectVerdicts>[]> {
+    const first = parts.findIndex(isFair)
+    const results = await Promise.allSettled(parts.slice(0, first).map((part) => take(part)))
+    const isAllowed = results.every((one) => one.status === 'fulfilled' && allowedByAll([one.value]))
+    return isAllowed
+      ? [...results, ...(await Promise.allSettled(parts.slice(first).map((part) => take(part))))]
+      : results
+  }
+
+  /** The same charges with the shares that the board says, for a request that only looks. */
+  async look(given: readonly Charge[]): Promise<readonly Charge[]> {
+    await this.meet(this.hold(given).held)
+    return this.hold(given).charges
   }
 
   private sharesOf(key: string, { prefix }: CompiledPolicy, fair: Fair): Shares {
@@ -123,13 +141,13 @@ const NONE: readonly CompiledPolicy[] = []
 const MAX_LISTS = 500
 
 /** The view has what was read. */
-function* look(): Plan<void> {
+function* reading(): Plan<void> {
   yield READ
 }
 
 /**
- * Whole units of a caller, one at least; `Infinity` where it has no share. They are rounded down by a thirtieth at most,
- * so that callers' lists of policies are a hundred and not thousands.
+ * Whole units of a caller, one at least; `Infinity` where it has no share. They are rounded down by a thirtieth at
+ * most, so that callers' lists of policies are a hundred and not thousands.
  */
 function unitsFor(share: number, weight: number): number {
   if (share === Infinity) return share

@@ -2,7 +2,7 @@ import type { EpochMs } from '../clock'
 import type { Fair } from '../compiled-policy'
 import { type Board, nextShare, type Report } from './share-board'
 
-/** When in a window an instance tells what it saw in the last one, at the latest, and when it looks at what all said. */
+/** When an instance tells what it saw in the last window, at the latest, and looks at what all said: parts of one. */
 const TOLD_BY = 0.08
 const LOOKED_AT = 0.12
 /** Reports and looks a second that all instances together send to one board, of the 1,000 writes that it takes. */

@@ -94,3 +94,11 @@ export class Strategies {
     return lists
   }
 }
+
+/**
+ * Loads the code that decides without the store, and for an item that it throttles, while nothing needs it. What cannot
+ * be loaded is loaded again when it is needed.
+ */
+export function loadForOutage(): void {
+  Promise.all([import('./fallback.ts'), import('./leased.ts')]).catch(() => {})
+}

@@ -56,14 +56,6 @@ export async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledRe
 
 export const isFair = ({ policies }: Subject): boolean => policies.some(({ fair }) => fair)
 
-/** Takes from what is fair, which stands last, once the others have allowed it: what a share denies takes no lease. */
-export async function fairLast(parts: readonly Part[]): Promise<readonly PromiseSettledResult<SubjectVerdicts>[]> {
-  const first = parts.findIndex(isFair)
-  const results = await Promise.allSettled(parts.slice(0, first).map((part) => take(part)))
-  const isAllowed = results.every((one) => one.status === 'fulfilled' && allowedByAll([one.value]))
-  return isAllowed ? [...results, ...(await Promise.allSettled(parts.slice(first).map((part) => take(part))))] : results
-}
-
 export async function peek(part: Part): Promise<SubjectVerdicts> {
   return { policies: part.policies, verdicts: await part.strategy.peek(part) }
 }

@@ -17,12 +17,11 @@ export function checkFair(policy: Policy, isShared: boolean, place: Place, issue
   if (!fair) return
   const wrong = (sentence: string) => report(issues, 'fields_conflict', sentence, place)
   if (!isShared) wrong('fair applies to policies that callers share')
-  if (policy.consistency !== 'leased')
-    wrong(`fair needs consistency "leased", which tells instances the share that holds, got "${policy.consistency}"`)
+  if (policy.consistency !== 'leased') wrong(`fair needs consistency "leased", got "${policy.consistency}"`)
   if (action !== 'deny') wrong(`fair needs action "deny", got "${action}"`)
   if (!sharedFor(policy)) {
-    const pace = 'or an algorithm whose units come back one by one and a limit of 1 in 10 s or more'
-    wrong(`fair needs a window of 1m at most, ${pace}, got "${algorithm ?? 'sliding-window'}" with window "${window}"`)
+    const got = `"${algorithm ?? 'sliding-window'}" with window "${window}"`
+    wrong(`fair needs a window of 1m at most, or units that come back one by one, in 10 s at least one, got ${got}`)
   }
 }
 

@@ -100,9 +100,8 @@ export interface PolicyInput {
    */
   readonly syncMs?: number | undefined
   /**
-   * Whether callers that share the limit have shares of it while it is contended: none takes more than its own, as long
-   * as others ask for what it would take. Of a policy with consistency `leased` and a window of a minute at most, or one
-   * whose units come back one by one.
+   * Whether callers have shares of the limit while it is contended. Consistency `leased`, and a window of a minute at
+   * most or units that come back one by one.
    * @default false
    */
   readonly fair?: boolean | undefined

@@ -136,6 +136,17 @@ export const CHANGES: readonly Change[] = [
     added: ['route.cost.unbounded?', 'route.costs{}.unbounded?'],
   },
   {
+    why: 'callers have fair shares of what they share',
+    changelog: '`fair: true` of a policy that callers share',
+    added: [
+      'global.policies[].fair?',
+      'route.policies[].fair?',
+      'settings.preflight.fair?',
+      'tier.policies[].fair?',
+      'tier.weight?',
+    ],
+  },
+  {
     why: 'the compiler knows the names and the algorithms of policies that are written as literals',
     changelog: 'Policies that are written as literals are checked by the compiler',
     added: [

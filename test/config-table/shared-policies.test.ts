@@ -123,7 +123,7 @@ describe('an item for some APIs only', () => {
 
 describe('an invalid item that has no valid version', () => {
   it('leaves anonymous callers without a tier of their own, and other callers in the default tier', () => {
-    expect(unknownTier('anonymous')).toEqual({ name: 'anonymous', credentials: 'unknown', policies: [] })
+    expect(unknownTier('anonymous')).toEqual({ name: 'anonymous', credentials: 'unknown', weight: 1, policies: [] })
     expect(unknownTier('free')).toBeUndefined()
   })
 

@@ -67,7 +67,7 @@ describe('mistakes in a file', () => {
     expect(issuesInTier({})).toEqual(['policies is missing, it must be a list of policies (tiers.yaml, tier "free")'])
     expect(issuesInTier({ policies: null })).toEqual(['policies must be a list, got null (tiers.yaml, tier "free")'])
     expect(issuesInTier({ policies: [], cost: 5 })).toEqual([
-      'unknown field "cost", known are apis, by, credentials, failureMode, policies (tiers.yaml, tier "free")',
+      'unknown field "cost", known are apis, by, credentials, failureMode, weight, policies (tiers.yaml, tier "free")',
     ])
     expect(issuesInTier({ policys: [] })[0]).toBe(
       'unknown field "policys", did you mean "policies"? (tiers.yaml, tier "free")',

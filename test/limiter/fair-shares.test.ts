@@ -181,6 +181,8 @@ describe('a fair policy', () => {
     const fair = 'policy "all" is fair: call takeAll with the caller of each request'
     await expect(limiter.take('everybody')).rejects.toThrow(fair)
     await expect(limiter.waitFor('everybody')).rejects.toThrow(fair)
+    const running = { name: 'running', algorithm: 'concurrency', limit: 2, timeout: '60s' } as const
+    await expect(made({ policies: [all, running] }).limiter.acquire('everybody' as never)).rejects.toThrow(fair)
     await expect(limiter.takeAll([{ subject: 'everybody' }])).rejects.toThrow(fair)
     await expect(limiter.takeAll([{ subject: 'everybody', caller: 'a', weight: 0 }])).rejects.toThrow(
       'weight must be an integer from 1 to 1000, got 0',
@@ -188,18 +190,15 @@ describe('a fair policy', () => {
   })
 
   test.each([
-    [
-      { consistency: 'strict' },
-      'fair needs consistency "leased", which tells instances the share that holds, got "strict"',
-    ],
+    [{ consistency: 'strict' }, 'fair needs consistency "leased", got "strict"'],
     [{ action: 'observe' }, 'fair needs action "deny", got "observe"'],
     [
       { window: '2m' },
-      'fair needs a window of 1m at most, or an algorithm whose units come back one by one and a limit of 1 in 10 s or more, got "fixed-window" with window "2m"',
+      'fair needs a window of 1m at most, or units that come back one by one, in 10 s at least one, got "fixed-window" with window "2m"',
     ],
     [
       { window: '1h', algorithm: 'gcra', limit: 100 },
-      'fair needs a window of 1m at most, or an algorithm whose units come back one by one and a limit of 1 in 10 s or more, got "gcra" with window "1h"',
+      'fair needs a window of 1m at most, or units that come back one by one, in 10 s at least one, got "gcra" with window "1h"',
     ],
   ] as const)('%j is a mistake', (more, sentence) => {
     expect(() => createLimiter({ store: new MemoryStore(), policies: [{ ...all, ...more }] as never })).toThrow(

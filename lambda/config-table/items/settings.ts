@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Mistake } from '../../../limiter/errors'
+import { checkFair } from '../../../limiter/policies/fair'
 import { POLICY_FIELDS, parsePolicies } from '../../../limiter/policies/parse-policies'
 import type { Policy } from '../../../limiter/policies/policy'
 import { checkFields, type FieldRules, type Place, report, TEXT } from '../../../limiter/policies/report'
@@ -181,6 +182,7 @@ function parsePreflight(input: unknown, place: Place, issues: Mistake[]): Policy
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   if (isObject && 'name' in input) report(issues, 'field_not_applicable', 'preflight has no name of its own', place)
   const [policy] = parsePolicies([isObject ? { ...input, name: 'preflight' } : input], place, issues)
+  if (policy) checkFair(policy, false, place, issues)
   if (policy?.counter.isEndedByOthers)
     report(
       issues,
