@@ -95,7 +95,7 @@ export class RateLimiter {
 
   /** What `decide` would say, taking nothing. */
   async peek(given: readonly Charge[]): Promise<Decision> {
-    const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).look(given) : given
+    const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).withKnownShares(given) : given
     const charges = held.map(toUnits)
     await this.strategies.load(charges)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))

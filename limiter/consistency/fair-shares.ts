@@ -105,7 +105,7 @@ export class FairShares {
   }
 
   /** The same charges with the shares that the board says, for a request that only looks. */
-  async look(given: readonly Charge[]): Promise<readonly Charge[]> {
+  async withKnownShares(given: readonly Charge[]): Promise<readonly Charge[]> {
     await this.meet(this.hold(given).held)
     return this.hold(given).charges
   }

@@ -91,7 +91,7 @@ export function* tell(
     const board = boardOf(item)
     // others have most likely begun the window: a guess that is wrong brings the board back
     const isBegun = board.window >= window || isFirst
-    const write = isBegun ? added(Math.max(window, board.window), report) : begun(board, window, report, limit)
+    const write = isBegun ? added(Math.max(window, board.window), report) : opened(board, window, report, limit)
     const { kind } = yield writing(items.fit([{ prefix: PREFIX, write }], [policy], item, items.now()))
     if (kind !== 'refused') return boardOf(items.view(key)?.item)
   }
@@ -108,7 +108,7 @@ const added = (window: number, { active, capped, denied, used, short, reports }:
     add('r', reports),
   )
 
-function begun(board: Board, window: number, report: Report, limit: number): ConditionalWrite {
+function opened(board: Board, window: number, report: Report, limit: number): ConditionalWrite {
   const { active, capped, denied, used, short, reports } = report
   const isNext = board.window === window - 1
   const share = isNext ? nextShare(board, limit) : Infinity
