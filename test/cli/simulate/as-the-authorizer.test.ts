@@ -212,6 +212,33 @@ tiers:
   })
 })
 
+describe('a fair policy', () => {
+  const START = 1_800_000_000_000 - (1_800_000_000_000 % 60_000)
+  /** One client asks for ten times as much as each of five others. */
+  const requests = Array.from({ length: 3000 }, (_, i) => ({
+    at: START + i * 60,
+    wholeSecond: false,
+    sender: { client: i % 3 > 0 ? 'greedy' : `c${(i / 3) % 5}`, tier: 'free' },
+    target: {},
+  }))
+  const passesOf = async (fair: boolean) => {
+    const set = setOf(`
+tiers:
+  anonymous: { policies: [] }
+  free: { policies: [{ name: all, by: global, algorithm: fixed-window, limit: 100, window: 10s, fair: ${fair} }] }
+`)
+    const { decided } = await replay(requests, set, { instances: 3 })
+    const others = requests.flatMap(({ at, sender }, i) =>
+      at >= START + 40_000 && sender.client !== 'greedy' ? [decided[i]!.passes] : [],
+    )
+    return others.filter(Boolean).length / others.length
+  }
+
+  it('is replayed: the others get more of what they ask for than without shares', async () => {
+    expect(await passesOf(true)).toBeGreaterThan((await passesOf(false)) + 0.2)
+  })
+})
+
 describe('running requests', () => {
   const set = setOf(`
 tiers:
