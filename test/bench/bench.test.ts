@@ -84,7 +84,7 @@ describe('what the bench measures', () => {
 describe('the command line', () => {
   test('measures everything by default', () => {
     expect(parseOptions([])).toMatchObject({ quick: false, json: false, engine: undefined })
-    expect(parseOptions([]).only).toHaveLength(12)
+    expect(parseOptions([]).only).toHaveLength(13)
     expect(parseOptions(['--quick', '--json', '--only', 'calls,fleet', '--engine', 'dynalite'])).toEqual({
       help: false,
       quick: true,
@@ -98,7 +98,7 @@ describe('the command line', () => {
     [['--fast'], "Unknown option '--fast': npm run bench -- --help lists the options"],
     [
       ['--only', 'speed'],
-      '--only must be one of calls, fleet, leases, denials, contention, throughput, cpu, overhead, bundle, config, scaling, size, simulate, got "speed"',
+      '--only must be one of calls, fleet, leases, shares, denials, contention, throughput, cpu, overhead, bundle, config, scaling, size, simulate, got "speed"',
     ],
     [['--engine', 'sqlite'], '--engine must be one of dynoxide, dynalite, got "sqlite"'],
     [['fleet'], 'unexpected argument "fleet": npm run bench -- --help lists the options'],
