@@ -1,4 +1,4 @@
-import { seeded } from './random'
+import { exponential, seeded } from './random'
 
 /** The process's own, whatever `install` puts in its place. */
 const afterPromises = setImmediate
@@ -167,6 +167,22 @@ export class VirtualTime {
     }
     events[place] = last
   }
+}
+
+/** Makes something happen at random moments (Poisson), once in so many milliseconds on average, until `endMs`. */
+export function atRandomMoments(
+  time: VirtualTime,
+  random: () => number,
+  everyMs: number,
+  endMs: number,
+  run: () => unknown,
+): void {
+  const gap = exponential(random, everyMs)
+  if (time.sinceStart + gap >= endMs) return
+  time.after(gap, () => {
+    atRandomMoments(time, random, everyMs, endMs, run)
+    void run()
+  })
 }
 
 const isBefore = (one: Event, other: Event): boolean =>

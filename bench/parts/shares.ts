@@ -1,20 +1,19 @@
 import { type Figure, toFigure } from '../figure'
 import type { Part } from '../part'
-import { type FairLoad, type FairWindow, fairLoad, sum } from '../scale/fair-loads'
+import { alike, type FairLoad, type FairWindow, fairLoad, sum } from '../scale/fair-loads'
 
-const well = (count: number, asks: number) => Array.from({ length: count }, () => ({ asks }))
 const GREEDY = { asks: 20 }
 
 const LOADS: readonly (readonly [name: string, load: FairLoad])[] = [
-  ['10 callers', { instances: 20, limit: 11_000, seconds: 10, callers: [...well(10, 0.95), GREEDY], windows: 8 }],
-  ['100 callers', { instances: 50, limit: 10_100, seconds: 10, callers: [...well(100, 0.95), GREEDY], windows: 8 }],
+  ['10 callers', { instances: 20, limit: 11_000, seconds: 10, callers: [...alike(10, 0.95), GREEDY], windows: 8 }],
+  ['100 callers', { instances: 50, limit: 10_100, seconds: 10, callers: [...alike(100, 0.95), GREEDY], windows: 8 }],
   [
     '10 callers, clocks ±500 ms',
-    { instances: 20, limit: 11_000, seconds: 10, callers: [...well(10, 0.95), GREEDY], windows: 8, skewMs: 500 },
+    { instances: 20, limit: 11_000, seconds: 10, callers: [...alike(10, 0.95), GREEDY], windows: 8, skewMs: 500 },
   ],
   [
     '10 callers, by the second',
-    { instances: 20, limit: 1100, seconds: 1, callers: [...well(10, 0.9), GREEDY], windows: 12 },
+    { instances: 20, limit: 1100, seconds: 1, callers: [...alike(10, 0.9), GREEDY], windows: 12 },
   ],
 ]
 

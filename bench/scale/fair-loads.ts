@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
-import { below, exponential, seeded } from '../random'
-import { VirtualTime } from '../virtual-time'
+import { below, seeded } from '../random'
+import { atRandomMoments, VirtualTime } from '../virtual-time'
 import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
 const START = Date.UTC(2026, 0, 15)
@@ -71,26 +71,23 @@ export async function fairLoad(load: FairLoad): Promise<FairWindow[]> {
       if (degraded) window.degraded++
       if (named === 'all.share' && !allowed) window.byShare++
     }
-    const stream = (caller: number, everyMs: number) => {
-      const gap = exponential(random, everyMs)
-      if (time.sinceStart + gap >= windows * seconds * 1000) return
-      time.after(gap, () => {
-        stream(caller, everyMs)
-        void take(caller)
-      })
-    }
     const share = limit / callers.length
-    for (const [i, { asks }] of callers.entries()) stream(i, (seconds * 1000) / (asks * share))
-    for (const window of found) {
+    const endMs = windows * seconds * 1000
+    for (const [i, { asks }] of callers.entries())
+      atRandomMoments(time, random, (seconds * 1000) / (asks * share), endMs, () => take(i))
+    for (const [i, window] of found.entries()) {
       const before = table.writes + table.reads
-      await time.runUntil((found.indexOf(window) + 1) * seconds * 1000)
+      await time.runUntil((i + 1) * seconds * 1000)
       window.calls = table.writes + table.reads - before
     }
-    await time.runUntil(windows * seconds * 1000 + 1000)
+    await time.runUntil(endMs + 1000)
     return found
   } finally {
     uninstall()
   }
 }
+
+/** So many callers that ask for the same. */
+export const alike = (count: number, asks: number) => Array.from({ length: count }, () => ({ asks }))
 
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)

@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
-import { below, exponential, seeded } from '../random'
-import { VirtualTime } from '../virtual-time'
+import { below, seeded } from '../random'
+import { atRandomMoments, VirtualTime } from '../virtual-time'
 import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
 const CALL_MS = 5
@@ -49,12 +49,10 @@ class LeasedFleet {
 
   /** Requests at random moments, to any instance, until `until`. */
   stream(perMs: number, until: number): void {
-    const gap = exponential(this.random, 1 / perMs)
-    if (this.time.now - START + gap >= until) return
-    this.time.after(gap, () => {
-      this.stream(perMs, until)
-      void this.take(this.instances[below(this.random, this.instances.length)]!)
-    })
+    const { time, random } = this
+    atRandomMoments(time, random, 1 / perMs, until, () =>
+      this.take(this.instances[below(random, this.instances.length)]!),
+    )
   }
 
   get calls(): number {

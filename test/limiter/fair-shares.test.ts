@@ -1,13 +1,12 @@
-import { type FairLoad, type FairWindow, fairLoad, sum } from '../../bench/scale/fair-loads'
+import { alike, type FairLoad, type FairWindow, fairLoad, sum } from '../../bench/scale/fair-loads'
 import { createLimiter, type LimiterOptions, MemoryStore, StoreUnavailableError } from '../../limiter'
 
 const T = Date.UTC(2026, 0, 15)
-const well = (count: number, asks: number) => Array.from({ length: count }, () => ({ asks }))
 const LOAD: FairLoad = {
   instances: 5,
   limit: 2200,
   seconds: 10,
-  callers: [...well(10, 0.9), { asks: 20 }],
+  callers: [...alike(10, 0.9), { asks: 20 }],
   windows: 6,
 }
 const share = (windows: readonly FairWindow[], caller: number) =>
@@ -42,7 +41,7 @@ describe('callers that share a limit, one of whom asks for twenty times its shar
   })
 
   it('are denied nothing by a share while the limit is enough for all', async () => {
-    const windows = await fairLoad({ ...LOAD, callers: [...well(10, 0.5), { asks: 4 }] })
+    const windows = await fairLoad({ ...LOAD, callers: [...alike(10, 0.5), { asks: 4 }] })
     expect(sum(windows.map(({ byShare }) => byShare))).toBe(0)
   })
 
