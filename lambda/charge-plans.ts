@@ -1,4 +1,4 @@
-import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
+import { type CompiledPolicy, compile, distinct, isFair } from '../limiter/compiled-policy'
 import { Mistake } from '../limiter/errors'
 import { MAX_POLICIES, weightOf } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
@@ -34,6 +34,8 @@ export interface Holding {
 
 /** The policies for one kind of request, in the order of evaluation. */
 export class Plan {
+  /** Whether callers have shares of any of its policies. */
+  private readonly isFair: boolean
   private readonly merged = new Map<string, readonly (readonly CompiledPolicy[])[]>()
 
   constructor(
@@ -45,7 +47,9 @@ export class Plan {
     /** What the request holds until it ends. @default nothing */
     readonly holding?: Holding,
     private readonly onCollision?: (sentence: string) => void,
-  ) {}
+  ) {
+    this.isFair = groups.some(isFair)
+  }
 
   /**
    * What to charge when the groups count these subjects, in the order of the groups, so many units each. Groups with
@@ -62,8 +66,8 @@ export class Plan {
     this.merged.set(shape, lists) // as many shapes as ways for a handful of groups to coincide
     const all = keys.flatMap((key, i): Charge[] => {
       if (firsts[i] !== i) return []
-      const policies = lists[i]!
-      return [{ key, policies, ...units, ...(caller && policies.some(({ fair }) => fair) && { caller }) }]
+      const charge = { key, policies: lists[i]!, ...units }
+      return [this.isFair && caller && isFair(charge) ? { ...charge, caller } : charge]
     })
     const asked = units.cost > 0 && !units.costs ? all : all.filter(({ policies }) => takesFrom(units, policies))
     return asked.length > 0 ? asked : all

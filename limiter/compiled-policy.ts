@@ -123,6 +123,10 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
   }
 }
 
+/** Whether callers have shares of any of them. */
+export const isFair = ({ policies }: { readonly policies: readonly CompiledPolicy[] }): boolean =>
+  policies.some(({ fair }) => fair)
+
 const external = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
 
 /** Charges without the limiter's own policies, which are for what the store decides, unless there are no others. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type CompiledPolicy, compile, distinct, policiesByName } from './compiled-policy'
+import { type CompiledPolicy, compile, distinct, isFair, policiesByName } from './compiled-policy'
 import { loadForOutage } from './consistency/strategies'
 import { ConfigError, invalidValue, Mistake, type MistakeCode, printed } from './errors'
 import type { Limiter, LimiterOf, LimiterOptions, SubjectCharge } from './limiter'
@@ -94,7 +94,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     if (fair && method !== 'takeAll') throw noCaller()
   }
   const callerOf = ({ caller, weight = 1 }: SubjectCharge, held: readonly CompiledPolicy[]) => {
-    if (!held.some((policy) => policy.fair)) return undefined
+    if (!isFair({ policies: held })) return undefined
     if (caller === undefined) throw noCaller()
     if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
       throw invalidValue(`weight must be an integer from 1 to ${MAX_WEIGHT}, got ${printed(weight)}`)

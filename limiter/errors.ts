@@ -207,8 +207,8 @@ export function printed(value: unknown): string {
   return String(value)
 }
 
-/** What is not known to have happened is lost. @throws what is no failure of the store. */
-export function ignored(error: unknown): undefined {
+/** For calls of which it does not matter whether the store could be asked. @throws what is no failure of the store. */
+export function ignoreUnavailable(error: unknown): undefined {
   if (!(error instanceof StoreUnavailableError)) throw error
   return undefined
 }

@@ -1,7 +1,7 @@
 import { purgeHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { StoreUnavailableError } from './errors'
+import { ignoreUnavailable } from './errors'
 import type { KnownItems, Plan } from './plan'
 import { fitted, inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
@@ -38,6 +38,6 @@ function* removed(items: KnownItems, parts: readonly PolicyWrite[], now: EpochMs
   try {
     yield { kind: 'write', write: fitted({ parts, id: items.nextId(), at: now }), isTidying: true }
   } catch (error) {
-    if (!(error instanceof StoreUnavailableError)) throw error
+    ignoreUnavailable(error)
   }
 }

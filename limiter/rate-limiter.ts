@@ -1,19 +1,9 @@
 import { type EpochMs, systemClock } from './clock'
-import { withoutInternal } from './compiled-policy'
+import { isFair, withoutInternal } from './compiled-policy'
 import type { FairShares } from './consistency/fair-shares'
 import type { Fallback } from './consistency/fallback'
 import { Strategies } from './consistency/strategies'
-import {
-  allowedByAll,
-  giveBack,
-  isFair,
-  oneByOne,
-  type Part,
-  peek,
-  take,
-  taken,
-  uncharged,
-} from './consistency/strategy'
+import { allowedByAll, giveBack, oneByOne, type Part, peek, take, taken, uncharged } from './consistency/strategy'
 import { Deadline, waitAtMost } from './deadline'
 import { Decider } from './decider'
 import { compose, type Decision } from './decision'
@@ -136,9 +126,10 @@ export class RateLimiter {
     const { charges, held } = fair.hold(given)
     const units = charges.map(toUnits)
     if (!this.strategies.areLoaded(units)) await this.strategies.load(units)
-    const meeting = waitAtMost(this.deadlineMs, fair.meet(held))
-    const decision = await this.decideByCalls(units, withoutStore, (answers) => fair.learn(held, answers))
-    await meeting
+    const [, decision] = await Promise.all([
+      waitAtMost(this.deadlineMs, fair.meet(held)),
+      this.decideByCalls(units, withoutStore, (answers) => fair.learn(held, answers)),
+    ])
     return decision
   }
 

@@ -1,13 +1,13 @@
-import type { CompiledPolicy, Fair } from '../compiled-policy'
+import { type CompiledPolicy, type Fair, isFair } from '../compiled-policy'
 import type { Decider } from '../decider'
-import { ignored } from '../errors'
+import { ignoreUnavailable } from '../errors'
 import { type Plan, READ } from '../plan'
 import { type Caller, type Charge, takenFrom } from '../request'
 import { allAllow } from '../steps'
 import type { SubjectVerdicts } from '../view'
 import { boardOf, tell } from './share-board'
 import { Shares } from './shares'
-import { allowedByAll, isFair, type Part, take } from './strategy'
+import { allowedByAll, type Part, take } from './strategy'
 
 /** A fair policy of a request, and the caller whose share it takes. */
 interface Held {
@@ -16,7 +16,6 @@ interface Held {
   readonly caller: Caller
   readonly shares: Shares
   readonly share: CompiledPolicy
-  readonly most: number
   readonly units: number
 }
 
@@ -50,7 +49,7 @@ export class FairShares {
         const shares = this.sharesOf(key, policy, fair)
         const most = unitsFor(shares.shareAt(now), caller.weight)
         const share = this.addShare(charges, charge, policy, most)
-        return [{ key, policy, caller, shares, share, most, units: takenFrom(charge, policy) }]
+        return [{ key, policy, caller, shares, share, units: takenFrom(charge, policy) }]
       })
     })
     // what is fair goes last
@@ -67,9 +66,9 @@ export class FairShares {
       return undefined
     }
     const isAllowed = answers.every(({ verdicts }) => allAllow(verdicts))
-    for (const { policy, caller, shares, share, most, units } of held) {
+    for (const { policy, caller, shares, share, units } of held) {
       const own = verdictOf(share)
-      if (isAllowed) shares.took(units, share.limit - (own?.remaining ?? 0), most, caller.weight)
+      if (isAllowed) shares.took(units, share.limit - (own?.remaining ?? 0), share.limit, caller.weight)
       else if (own?.allowed === false) shares.denied(caller.key, caller.weight)
       else if (verdictOf(policy)?.allowed === false) shares.fellShort(units)
     }
@@ -89,7 +88,7 @@ export class FairShares {
       const { window, report } = shares.report()
       return items.run(place, tell(items, place, policy, window, report, shares.limit))
     })
-    await Promise.all(calls.map((call) => call.catch(ignored)))
+    await Promise.all(calls.map((call) => call.catch(ignoreUnavailable)))
   }
 
   /**

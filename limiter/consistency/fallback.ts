@@ -5,7 +5,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { compose, type Decision } from '../decision'
-import { StoreUnavailableError } from '../errors'
+import { ignoreUnavailable } from '../errors'
 import { refundsOf } from '../give-back'
 import type { FailureMode } from '../options'
 import { type Charge, type ChargeTime, NO_UNITS, type Subject, takesNone, unitsOf } from '../request'
@@ -219,7 +219,7 @@ async function flushOne({ pending }: OutageCount): Promise<void> {
   try {
     await pending.flush()
   } catch (error) {
-    if (!(error instanceof StoreUnavailableError)) throw error
+    ignoreUnavailable(error)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
-import { ignored } from '../errors'
+import { ignoreUnavailable } from '../errors'
 import { contention } from '../items'
 import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity } from './capacity'
@@ -89,7 +89,7 @@ export class Grants {
       const { units, pool } = await this.drawn(key, ask)
       const now = this.items.now()
       if (units > 0) {
-        if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignored)
+        if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
@@ -172,7 +172,7 @@ export class Grants {
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: units > 0 ? 1 : wanted,
     }
-    await this.items.run(key, deposit(this.items, pool, claimed, made), deadline).catch(ignored)
+    await this.items.run(key, deposit(this.items, pool, claimed, made), deadline).catch(ignoreUnavailable)
     return { ...grant, units: taken }
   }
 

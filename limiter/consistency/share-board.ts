@@ -85,7 +85,7 @@ export function* tell(
   window: number,
   report: Report,
   limit: number,
-): Plan<Board> {
+): Plan<void> {
   for (let isFirst = true; ; isFirst = false) {
     const item = items.view(key)?.item
     const board = boardOf(item)
@@ -93,7 +93,7 @@ export function* tell(
     const isBegun = board.window >= window || isFirst
     const write = isBegun ? added(Math.max(window, board.window), report) : opened(board, window, report, limit)
     const { kind } = yield writing(items.fit([{ prefix: PREFIX, write }], [policy], item, items.now()))
-    if (kind !== 'refused') return boardOf(items.view(key)?.item)
+    if (kind !== 'refused') return
   }
 }
 

@@ -5,6 +5,7 @@ import { type Board, nextShare, type Report } from './share-board'
 /** When an instance tells what it saw in the last window, at the latest, and looks at what all said: parts of one. */
 const TOLD_BY = 0.08
 const LOOKED_AT = 0.12
+const LOOKED_BY = 0.14
 /** Reports and looks a second that all instances together send to one board, of the 1,000 writes that it takes. */
 const CALLS_PER_SECOND = 300
 /** A share holds for so many windows after the one that it was made from. */
@@ -61,8 +62,8 @@ export class Shares {
 
   /** What is to be asked of the board now. */
   due(now: EpochMs): 'tell' | 'look' | undefined {
-    const isContended = this.shareAt(now) < Infinity
-    if (this.last && now >= this.tellAt && (isContended || this.last.short > 0)) return 'tell'
+    this.moveTo(now)
+    if (this.last && now >= this.tellAt && (this.last.short > 0 || this.shareAt(now) < Infinity)) return 'tell'
     return now >= this.lookAt ? 'look' : undefined
   }
 
@@ -107,7 +108,12 @@ export class Shares {
     const isAsked = Math.random() * this.among < 1
     const from = window * windowMs
     this.tellAt = isAsked ? from + Math.random() * TOLD_BY * windowMs : Infinity
-    this.lookAt = this.window < 0 ? now : isAsked ? from + (LOOKED_AT + Math.random() * 0.02) * windowMs : Infinity
+    this.lookAt =
+      this.window < 0
+        ? now
+        : isAsked
+          ? from + (LOOKED_AT + Math.random() * (LOOKED_BY - LOOKED_AT)) * windowMs
+          : Infinity
     this.window = window
     this.now = newCounted()
   }

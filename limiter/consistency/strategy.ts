@@ -54,8 +54,6 @@ export async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledRe
   return results
 }
 
-export const isFair = ({ policies }: Subject): boolean => policies.some(({ fair }) => fair)
-
 export async function peek(part: Part): Promise<SubjectVerdicts> {
   return { policies: part.policies, verdicts: await part.strategy.peek(part) }
 }

@@ -1,6 +1,6 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decision } from '../decision'
-import { invalidValue, printed, SETUP_FAILURES, StoreUnavailableError } from '../errors'
+import { ignoreUnavailable, invalidValue, printed, SETUP_FAILURES } from '../errors'
 import type { ReservedDecision, ReserveOptions, Slot, UsedUnits } from '../options'
 import { parseHold } from '../policies/duration'
 import type { Charge } from '../request'
@@ -110,11 +110,6 @@ function reservedBy(charges: readonly Charge[], { reserve: duration, cost = 0 }:
     throw invalidValue('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
   for (const policy of settled) checkSettled(policy)
   return { forMs, isSettled }
-}
-
-/** What a program that goes on cannot mend: a slot that was not released lasts until its timeout. */
-function ignoreUnavailable(error: unknown): void {
-  if (!(error instanceof StoreUnavailableError)) throw error
 }
 
 /** Units counted in memory, or leased, are in no item that a settlement could correct. */
