@@ -10,6 +10,9 @@ import { givingTurns, isSpaced, withoutLimit, withShare } from './policies/varia
 import { elsewhere, prefixOf } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
 
+/** Writes that DynamoDB takes of one item in a second. */
+const ITEM_WRITES = 1000
+
 /** A policy and the place of its state in a subject's item: what the limiter works with. */
 export interface CompiledPolicy {
   readonly name: string
@@ -38,7 +41,10 @@ export interface CompiledPolicy {
   /** A request may be charged at a later turn than it came: `action: delay`. */
   readonly chargesAtTurn: boolean
   readonly consistency: Consistency
-  /** Whether units may be leased when the item gets more writes than the store takes. */
+  /**
+   * Whether units are leased when the item gets more writes than the store takes: where it admits as many. Otherwise
+   * those are requests that it denies, and instances that know that are held back.
+   */
   readonly autoLease: boolean
   /** Consistency `eventual`: milliseconds from one sync to the next. */
   readonly syncMs: number
@@ -99,7 +105,7 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     waits,
     chargesAtTurn: written.action === 'delay',
     consistency,
-    autoLease: autoLease && isLeasable(policy),
+    autoLease: autoLease && isLeasable(policy) && mostInASecond(policy) >= ITEM_WRITES,
     syncMs: syncMsOf(policy),
     written,
     ...(shared && {
@@ -122,6 +128,9 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     },
   }
 }
+
+const mostInASecond = ({ limit, windowMs, nonBlocking, written }: Policy): number =>
+  nonBlocking ? Infinity : Math.max(written.burst ?? limit, (limit * 1000) / windowMs)
 
 /** Whether callers have shares of any of them. */
 export const isFair = ({ policies }: { readonly policies: readonly CompiledPolicy[] }): boolean =>

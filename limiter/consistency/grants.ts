@@ -52,13 +52,15 @@ export class Grants {
   async take(ask: Ask): Promise<Grant> {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
-    if (state.isOverloaded) {
-      await this.own.unlessThrottled(state, () => this.own.decidePools(ask, 'throttled'))
-      state.isOverloaded = false
+    const { unread } = state
+    if (unread) {
+      const evidence = unread === 'throttled' ? unread : undefined
+      await this.own.unlessThrottled(state, () => this.own.decidePools(ask, evidence))
+      state.unread = undefined
     }
     if (state.pools.count > 1) return this.fromPool(ask)
     return this.fromItem(ask).catch((error) => {
-      state.isOverloaded = isHot(error) && mostPools(policies, this.items.now()) > 1
+      if (isHot(error) && mostPools(policies, this.items.now()) > 1) state.unread = 'throttled'
       throw error
     })
   }

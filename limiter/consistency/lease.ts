@@ -27,8 +27,8 @@ export interface LeaseState extends Pauses {
   readonly size: LeaseSize
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
-  /** The subject's own item got more writes than it takes, and how many pools there are is to be decided. */
-  isOverloaded?: boolean
+  /** How many pools there are is to be read first, and decided where the subject's own item was throttled. */
+  unread?: 'throttled' | 'unknown' | undefined
   /** Writes to its pool that have failed since its last draw: the pool has not counted them. */
   failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */

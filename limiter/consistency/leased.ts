@@ -126,7 +126,7 @@ export class Leased implements Strategy {
     record.leases ??= new Map()
     const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs())
+    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs(), record.hotUntil)
     record.leases.set(terms, state)
     return state
   }
@@ -215,7 +215,8 @@ export class Leased implements Strategy {
 const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
   isSpendable(state?.lease, now) ? state!.lease!.left : 0
 
-const newState = (key: string, terms: string, shortestMs: number): LeaseState => ({
+/** @param hotUntil of a subject that is strict: other instances may have found that out before. */
+const newState = (key: string, terms: string, shortestMs: number, hotUntil: EpochMs | undefined): LeaseState => ({
   key,
   terms,
   size: new LeaseSize(shortestMs),
@@ -223,6 +224,7 @@ const newState = (key: string, terms: string, shortestMs: number): LeaseState =>
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,
+  unread: hotUntil === undefined ? undefined : 'unknown',
 })
 
 const terms = new WeakMap<readonly CompiledPolicy[], string>()

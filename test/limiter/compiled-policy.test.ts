@@ -40,11 +40,17 @@ describe('a compiled policy', () => {
     ])
   })
 
-  it('may be leased unless it cannot be, or autoLease is off', () => {
-    expect(
-      [of(), of({}, '', false), of({ action: 'delay', maxDelay: '5s' })].map(({ autoLease }) => autoLease),
-    ).toEqual([true, false, false])
-    expect([of().elsewhere(), of({}, '', false).elsewhere()].map(({ autoLease }) => autoLease)).toEqual([true, false])
+  it('may be leased where it admits what its item cannot take, unless it cannot be, or autoLease is off', () => {
+    const many = { limit: 1000 }
+    const leasable = (...policies: CompiledPolicy[]) => policies.map(({ autoLease }) => autoLease)
+    expect(leasable(of(many), of(many, '', false), of({ ...many, action: 'delay', maxDelay: '5s' }))).toEqual([
+      ...[true, false, false],
+    ])
+    expect(leasable(of(many).elsewhere(), of(many, '', false).elsewhere())).toEqual([true, false])
+    const bucket = { algorithm: 'token-bucket' as const, limit: 1000, window: '1s' }
+    expect(leasable(of({ limit: 999 }), of({ action: 'observe' }), of({ ...bucket, burst: 10 }))).toEqual([
+      ...[false, true, true],
+    ])
   })
 
   it('keeps its state for as long as its window counts', () => {

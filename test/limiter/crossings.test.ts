@@ -225,7 +225,7 @@ describe('leased units', () => {
   )
 
   it('of a hot subject are included in a peek', async () => {
-    const fleet = new Fleet([{ ...leased[0]!, limit: 100, consistency: 'strict' }], 2)
+    const fleet = new Fleet([{ ...leased[0]!, limit: 1000, consistency: 'strict' }], 2)
     const [hot, other] = fleet.instances
     jest.spyOn(fleet.store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
     for (let i = 0; i < 50; i++) {

@@ -179,12 +179,12 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
       'refused',
       1,
     ],
-    ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 2], // the second for a lease
+    ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 1],
     [
       'a hot key, as a ThrottlingException spells it',
       () => fault('ThrottlingException', { throttlingReasons: [{ reason: 'TableWriteKeyRangeThroughputExceeded' }] }),
       'hot-key',
-      2,
+      1,
     ],
     ['a table that throttles', throttled('TableWriteProvisionedThroughputExceeded'), 'throttled', 3],
     ['throttling in the old words', () => fault('ProvisionedThroughputExceededException'), 'throttled', 3],

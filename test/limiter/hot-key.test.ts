@@ -129,14 +129,15 @@ it('only those requests of a hot subject are leased whose policies permit it', a
   const write = jest
     .spyOn(fleet.store, 'write')
     .mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
-  const own = { name: 'own', limit: 100, window: '1m' }
+  const own = { name: 'own', limit: 1000, window: '1m' }
   const others = [
-    { name: 'turns', algorithm: 'fixed-window', limit: 100, window: '1m', action: 'delay' },
+    { name: 'turns', algorithm: 'fixed-window', limit: 1000, window: '1m', action: 'delay' },
     { name: 'log', algorithm: 'sliding-log', limit: 100, window: '1m', countDenied: true },
+    { name: 'few', limit: 999, window: '1m' },
   ]
   const take = (...policies: object[]) =>
     limiter.decide([{ key: 'k', policies: parsePolicies(policies, [], []).map((policy) => compile(policy)), cost: 1 }])
   expect(await take(own)).toMatchObject({ allowed: true })
   for (const other of others) expect(await take(own, other)).toMatchObject({ allowed: true, degraded: false })
-  expect(write).toHaveBeenCalledTimes(4)
+  expect(write).toHaveBeenCalledTimes(5)
 })
