@@ -1,8 +1,12 @@
 import type { ItemKey, StoredItem } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { clientKey } from '../facade/tables'
+import { distinctNames } from './distinct-names'
 import type { ApiKey } from './read-plans'
 import type { Left, Tiers } from './to-tiers'
+
+/** Of a client's id. Names need not be unique, and clients with one id share a quota. */
+const MAX_ID_LENGTH = 256
 
 /** What becomes of API keys. */
 export interface ClientsPlan {
@@ -42,13 +46,20 @@ export async function planClients(
   const left: Left[] = []
   const added: NewClient[] = []
   let unchanged = 0
-  const wanted = keys.filter((key) => tierOf.has(key.id))
-  const names = new Map<string, number>()
-  for (const { name } of wanted) names.set(name, (names.get(name) ?? 0) + 1)
+  const credentialOf = ({ id, hash }: ApiKey) => (by === 'id' ? `api-gateway-key:${id}` : hash)
+  const recordOf = (credential: string | undefined) => credential && records.get(clientKey(credential).pk)
+  // one that the table has by its other credential is the same client
+  const idOf = (key: ApiKey) => (recordOf(`api-gateway-key:${key.id}`) || recordOf(key.hash) || undefined)?.id
+  const unnamed = keys.filter((key) => tierOf.has(key.id) && credentialOf(key) !== undefined && idOf(key) === undefined)
+  const names = distinctNames(
+    unnamed.map(({ id, name }) => ({ id, wanted: name })),
+    (name) => taken.has(name),
+    MAX_ID_LENGTH,
+  )
   for (const key of keys) {
     const tier = tierOf.get(key.id)
     const what = `API key ${key.id}`
-    const credential = by === 'id' ? `api-gateway-key:${key.id}` : key.hash
+    const credential = credentialOf(key)
     if (tier === undefined) {
       left.push({ what, why: 'none of its plans is imported' })
       continue
@@ -65,9 +76,7 @@ export async function planClients(
       else left.push({ what, why: `client "${stored.id}" has it already, with other settings, which are kept` })
       continue
     }
-    const other = records.get(clientKey(`api-gateway-key:${key.id}`).pk)
-    const id = other?.id ?? idOf(key, names.get(key.name) === 1 && !taken.has(key.name))
-    taken.add(id)
+    const id = idOf(key) ?? names.get(key.id)!
     const notes = [`API Gateway key ${key.id}`, key.description].filter((text) => text !== '').join(': ')
     const after = {
       ...record,
@@ -103,7 +112,3 @@ async function recordsOf(
   }
   return [records, taken]
 }
-
-/** Its name where that is its alone; names need not be unique, and clients with one id share a quota. */
-const idOf = ({ id, name }: ApiKey, isOwn: boolean): string =>
-  isOwn && name !== '' && name.length <= 256 ? name : [name.slice(0, 200), id].filter((text) => text !== '').join('-')

@@ -5,21 +5,57 @@ import {
   GetUsagePlanKeysCommand,
   GetUsagePlansCommand,
   type ThrottleSettings,
-  type UsagePlan,
 } from '@aws-sdk/client-api-gateway'
+import * as v from 'valibot'
 import type { Calls } from '../attach/calls'
+import { UserError } from '../exit'
 import { hashApiKey } from '../facade/callers'
-import type { EpochMs } from '../facade/values'
+import { type EpochMs, printed } from '../facade/values'
 
 /** API Gateway's own limit for a page. */
 const PAGE = 500
+
+/** What API Gateway answers: limits of plans that are not what they seem would be none. */
+const text = v.optional(v.string(), '')
+const THROTTLE = v.object({ rateLimit: v.optional(v.number()), burstLimit: v.optional(v.number()) })
+const PLAN = v.object({
+  id: v.string(),
+  name: text,
+  throttle: v.optional(THROTTLE),
+  quota: v.optional(
+    v.object({
+      limit: v.optional(v.number()),
+      offset: v.optional(v.number()),
+      period: v.optional(v.picklist(['DAY', 'WEEK', 'MONTH'])),
+    }),
+  ),
+  apiStages: v.optional(
+    v.array(
+      v.object({
+        apiId: v.string(),
+        stage: v.string(),
+        throttle: v.optional(v.record(v.string(), THROTTLE), {}),
+      }),
+    ),
+    [],
+  ),
+})
+const PLAN_KEY = v.object({ id: v.string() })
+const KEY = v.object({
+  id: v.string(),
+  name: text,
+  description: text,
+  enabled: v.optional(v.boolean(), false),
+  value: v.optional(v.string()),
+})
+const USAGE = v.record(v.string(), v.array(v.array(v.number())))
 
 /** A usage plan with what it holds. */
 export interface Plan {
   readonly id: string
   readonly name: string
-  readonly throttle?: ThrottleSettings
-  readonly quota?: UsagePlan['quota']
+  readonly throttle?: ThrottleSettings | undefined
+  readonly quota?: v.InferOutput<typeof PLAN>['quota']
   readonly stages: readonly {
     readonly api: string
     readonly stage: string
@@ -54,23 +90,24 @@ export async function readPlans(source: Source, only: readonly string[], now: Ep
     const page = await calls.make('apigateway:GET', '/usageplans', () =>
       client.send(new GetUsagePlansCommand({ limit: PAGE, position })),
     )
-    return { items: page.items, position: page.position }
+    return { items: understood(v.array(PLAN), page.items ?? [], 'usage plans'), position: page.position }
   })
   const plans: Plan[] = []
-  for (const { id = '', name = '', throttle, quota, apiStages = [] } of all) {
+  for (const { id, name, throttle, quota, apiStages } of all) {
     if (only.length > 0 && !only.includes(id)) continue
     const keys = await pages(async (position) => {
       const page = await calls.make('apigateway:GET', `/usageplans/${id}/keys`, () =>
         client.send(new GetUsagePlanKeysCommand({ usagePlanId: id, limit: PAGE, position })),
       )
-      return { items: page.items?.map((key) => key.id ?? ''), position: page.position }
+      const items = understood(v.array(PLAN_KEY), page.items ?? [], `keys of usage plan ${id}`)
+      return { items: items.map((key) => key.id), position: page.position }
     })
     plans.push({
       id,
       name,
       throttle,
       quota,
-      stages: apiStages.map(({ apiId = '', stage = '', throttle: methods = {} }) => ({ api: apiId, stage, methods })),
+      stages: apiStages.map(({ apiId, stage, throttle: methods }) => ({ api: apiId, stage, methods })),
       keys,
       left: quota?.limit === undefined || keys.length === 0 ? new Map() : await readLeft(source, id, now),
     })
@@ -85,7 +122,8 @@ async function readLeft({ client, calls }: Source, usagePlanId: string, now: Epo
     const page = await calls.make('apigateway:GET', `/usageplans/${usagePlanId}/usage`, () =>
       client.send(new GetUsageCommand({ usagePlanId, startDate: today, endDate: today, limit: PAGE, position })),
     )
-    return { items: Object.entries(page.items ?? {}), position: page.position }
+    const items = understood(USAGE, page.items ?? {}, `usage of usage plan ${usagePlanId}`)
+    return { items: Object.entries(items), position: page.position }
   })
   return new Map(
     entries.flatMap(([key, days]) => {
@@ -105,7 +143,8 @@ export async function readKeys({ client, calls }: Source, withValues: boolean): 
     const page = await calls.make('apigateway:GET', '/apikeys', () =>
       client.send(new GetApiKeysCommand({ limit: PAGE, position, includeValues: withValues })),
     )
-    const items = page.items?.map(({ id = '', name = '', description = '', enabled = false, value }) => ({
+    const keys = understood(v.array(KEY), page.items ?? [], 'API keys')
+    const items = keys.map(({ id, name, description, enabled, value }) => ({
       id,
       name,
       description,
@@ -114,6 +153,16 @@ export async function readKeys({ client, calls }: Source, withValues: boolean): 
     }))
     return { items, position: page.position }
   })
+}
+
+/** @throws UserError that names the field that is not what API Gateway documents, and never what a key's value is. */
+function understood<S extends v.GenericSchema>(schema: S, answer: unknown, what: string): v.InferOutput<S> {
+  const { success, output, issues } = v.safeParse(schema, answer)
+  if (success) return output
+  const [{ expected, input }] = issues
+  const path = v.getDotPath(issues[0]) ?? ''
+  const got = path.endsWith('.value') ? 'something else' : printed(input)
+  throw new UserError(`API Gateway’s answer, ${what}: ${path} must be ${expected}, got ${got}`)
 }
 
 async function pages<T>(

@@ -1,6 +1,7 @@
 import type { ThrottleSettings } from '@aws-sdk/client-api-gateway'
 import type { TiersFile } from '../../provisioning/tiers-file'
 import { printed } from '../facade/values'
+import { distinctNames } from './distinct-names'
 import type { Plan } from './read-plans'
 
 /** Something of a plan that is not imported, or not as it is there. */
@@ -35,28 +36,26 @@ export const planText = ({ name, id }: Plan): string => `plan ${printed(name)} (
 export function toTiers(plans: readonly Plan[]): Tiers {
   const left: Left[] = []
   const usable = plans.filter((plan) => isUsable(plan, left))
-  const names = namesOf(usable)
   const policies = new Map(usable.map((plan) => [plan, policiesOf(plan, left)]))
-  const [tierOf, closed] = [new Map<string, string>(), new Set<string>()]
   const plansOf = new Map<string, Plan[]>()
-  for (const plan of usable) for (const key of plan.keys) plansOf.set(key, [...(plansOf.get(key) ?? []), plan])
-  const sets = new Map<string, readonly Plan[]>(usable.map((plan) => [names.get(plan)!, [plan]]))
-  for (const [key, those] of plansOf) {
-    const name = nameOfSet(those.map((plan) => names.get(plan)!))
-    sets.set(name, those)
-    tierOf.set(key, name)
-    if (those.some((plan) => policies.get(plan) === undefined)) closed.add(key)
-  }
+  for (const plan of usable) for (const key of new Set(plan.keys)) plansOf.set(key, [...(plansOf.get(key) ?? []), plan])
+  const sets = new Map([...usable.map((plan) => [plan]), ...plansOf.values()].map((those) => [idOf(those), those]))
+  const names = namesOf(sets)
+  const nameOf = (those: readonly Plan[]) => names.get(idOf(those))!
+  const tierOf = new Map([...plansOf].map(([key, those]) => [key, nameOf(those)]))
+  const closed = new Set(
+    [...plansOf].flatMap(([key, those]) => (those.some((plan) => policies.get(plan) === undefined) ? [key] : [])),
+  )
   const tiers: Record<string, Policy> = {}
-  for (const [name, those] of sets) {
+  for (const those of sets.values()) {
     for (const plan of those) {
-      const word = those.length > 1 ? ` @${names.get(plan)!}` : ''
-      tiers[`${name}${word}`] = { apis: stagesOf(plan), policies: policies.get(plan) ?? MINIMAL_POLICIES }
+      const word = those.length > 1 ? ` @${nameOf([plan])}` : ''
+      tiers[`${nameOf(those)}${word}`] = { apis: stagesOf(plan), policies: policies.get(plan) ?? MINIMAL_POLICIES }
     }
   }
   const routes = routesOf(
     usable,
-    (plan) => [...sets].filter(([, those]) => those.includes(plan)).map(([name]) => name),
+    (plan) => [...sets.values()].filter((those) => those.includes(plan)).map(nameOf),
     left,
   )
   return { file: { tiers, routes }, tierOf, closed, left }
@@ -73,16 +72,23 @@ function isUsable(plan: Plan, left: Left[]): boolean {
   return why === undefined
 }
 
-/** A name for each plan's tier: the plan's own as far as a tier may have it, with its id where that is not unique. */
-function namesOf(plans: readonly Plan[]): ReadonlyMap<Plan, string> {
-  const slugs = plans.map(({ name, id }) => slugOf(name) || id)
-  const count = (slug: string) => slugs.filter((other) => other === slug).length
-  return new Map(
-    plans.map((plan, i) => {
-      const slug = slugs[i]!
-      return [plan, count(slug) > 1 || slug === 'anonymous' ? withEnd(slug, `-${plan.id}`) : slug]
-    }),
-  )
+/** What no other set of plans has; their order says nothing. */
+const idOf = (plans: readonly Plan[]): string =>
+  plans
+    .map(({ id }) => id)
+    .sort()
+    .join('.')
+
+/** Names of tiers by the ids of their plans: `gold`, and `gold.silver` of keys that are in both. */
+function namesOf(sets: ReadonlyMap<string, readonly Plan[]>): ReadonlyMap<string, string> {
+  const all = [...sets].map(([id, plans]) => ({
+    id,
+    wanted: plans
+      .map((plan) => slugOf(plan.name) || plan.id)
+      .sort()
+      .join('.'),
+  }))
+  return distinctNames(all, (name) => name === 'anonymous', MAX_NAME_LENGTH)
 }
 
 const slugOf = (name: string): string =>
@@ -90,14 +96,6 @@ const slugOf = (name: string): string =>
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|-+$/g, '')
     .slice(0, MAX_NAME_LENGTH)
-
-const withEnd = (text: string, end: string): string => `${text.slice(0, MAX_NAME_LENGTH - end.length)}${end}`
-
-/** `gold.silver` of a key that is in both. */
-function nameOfSet(names: readonly string[]): string {
-  const joined = [...names].sort().join('.')
-  return joined.length <= MAX_NAME_LENGTH ? joined : withEnd(joined, `-${names.length}-plans`)
-}
 
 /** Of a plan that admits nothing, for whoever enables one of its clients: no policy admits less. */
 const MINIMAL_POLICIES: readonly Policy[] = [{ name: 'per-day', algorithm: 'fixed-window', limit: 1, window: 'day' }]

@@ -271,6 +271,30 @@ test('a plan that does not exist is an error', async () => {
   expect(await importing('--plan', 'p9')).toEqual({ code: 1, out: '', err: 'there is no usage plan "p9"\n' })
 })
 
+test.each<[string, (account: FakePlans) => void, string]>([
+  [
+    'enabled',
+    ({ keys }) => Object.assign(keys[0]!, { enabled: 'false' }),
+    'API keys: 0.enabled must be boolean, got "false"',
+  ],
+  [
+    'apiStages',
+    ({ plans }) => Object.assign(plans[1]!, { apiStages: {} }),
+    'usage plans: 1.apiStages must be Array, got an object',
+  ],
+  [
+    'value',
+    ({ keys }) => Object.assign(keys[0]!, { value: 7 }),
+    'API keys: 0.value must be string, got something else',
+  ],
+  ['id', ({ plans }) => Object.assign(plans[0]!, { keys: [7] }), 'keys of usage plan p1: 0.id must be string, got 7'],
+])('an answer with another %s is an error that names its place', async (_, change, error) => {
+  change(aws)
+  const before = await items()
+  expect(await importing()).toEqual({ code: 1, out: '', err: `API Gateway’s answer, ${error}\n` })
+  expect(await items()).toEqual(before)
+})
+
 test('calls that API Gateway throttles are made again later', async () => {
   let times = 0
   aws.before = () => {
