@@ -3,7 +3,7 @@ import { ACCESS_LOG_LINE } from '../../provisioning/access-log'
 import { gather, toMethodKey, wholeNumber } from '../arguments'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { type Gate, parseGate } from '../simulate/gates'
+import { type Gate, gateOf, parseGate, parseTolerance } from '../simulate/gates'
 import { readGatewayLog } from '../simulate/gateway-log'
 import { parseFieldMap } from '../simulate/lines/field-map'
 import { FORMATS, type Format } from '../simulate/lines/format'
@@ -35,6 +35,7 @@ interface Options extends OutputOptions {
   readonly top?: number
   readonly html?: string
   readonly failIf: readonly string[]
+  readonly maxUnjudged?: string
   readonly printFormat?: boolean
 }
 
@@ -91,12 +92,18 @@ export const addSimulate: AddCommand = (group, session) => {
       gather,
       [],
     )
+    .option(
+      '--max-unjudged <lines>',
+      'with --fail-if: lines, or a share such as 0.5%, that may be unreadable or not understood (default: 0)',
+    )
     .option('--print-format', 'only print the access log format to set for an API')
     .action(async (options: Options) => {
       if (options.printFormat) return session.print.line(ACCESS_LOG_LINE)
       const { tiers = options.set.length > 0 ? CURRENT : undefined, top = options.json ? TOP_JSON : TOP } = options
       const sets = parseSets(options.set)
-      const gates = options.failIf.map(parseGate)
+      const conditions = options.failIf.map(parseGate)
+      const tolerance = parseTolerance(options.maxUnjudged ?? '0')
+      const gates = conditions.length > 0 ? [...conditions, gateOf(tolerance)] : []
       if (tiers === undefined)
         throw new UserError('no limits to decide with: name a tiers file with --tiers, or a limit with --set')
       checkGatesPossible(gates, options)

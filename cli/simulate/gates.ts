@@ -12,6 +12,39 @@ export interface Gate {
   isMet(value: number): boolean
 }
 
+/** How much of a log may be unjudged before conditions say nothing: so many lines, or a share of them. */
+export interface Tolerance {
+  readonly text: string
+  readonly lines?: number
+  readonly share?: number
+}
+
+/**
+ * Reads `100`, `0.5%`.
+ *
+ * @throws UserError
+ */
+export function parseTolerance(text: string): Tolerance {
+  const [, number, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text.trim()) ?? []
+  if (number === undefined || (percent === '' && number.includes('.')) || (percent && Number(number) > 100))
+    throw new UserError(`--max-unjudged must be a number of lines or a share such as 0.5%, got ${printed(text)}`)
+  return percent ? { text, share: Number(number) / 100 } : { text, lines: Number(number) }
+}
+
+/** Lines that cannot be read, and requests that cannot be understood: what became of them, a condition cannot know. */
+export const unjudgedIn = ({ unreadable, undecided }: Summary): number => unreadable + (undecided.malformed ?? 0)
+
+/** The condition that stands behind all others. */
+export const gateOf = ({ text, lines, share }: Tolerance): Gate => ({
+  text: `unreadable lines and requests that cannot be understood > ${text} (--max-unjudged)`,
+  needsAgainst: false,
+  valueIn: (summary) =>
+    lines === undefined
+      ? unjudgedIn(summary) / Math.max(1, summary.requests + summary.unreadable)
+      : unjudgedIn(summary),
+  isMet: (value) => value > (lines ?? share!),
+})
+
 const COUNTS: Readonly<Record<string, (summary: Summary) => number>> = {
   denied: ({ denied }) => denied,
   'denied-share': ({ deniedShare }) => deniedShare * 100,

@@ -136,6 +136,17 @@ export const CHANGES: readonly Change[] = [
     added: ['route.cost.unbounded?', 'route.costs{}.unbounded?'],
   },
   {
+    why: 'a gate does not pass by not looking',
+    changelog: 'With `--fail-if`, lines that cannot be read or understood fail',
+    added: ['simulate --max-unjudged <lines>'],
+    changed: [
+      [
+        'simulate --format <name> (json, clf, csv, document)',
+        'simulate --format <name> (json, clf, csv, xml, document)',
+      ],
+    ],
+  },
+  {
     why: 'callers have fair shares of what they share',
     changelog: '`fair: true` of a policy that callers share',
     added: [

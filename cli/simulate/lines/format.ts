@@ -1,14 +1,16 @@
 import { UserError } from '../../exit'
 import { clfLine, isClf } from './clf-line'
-import { csvLine, csvValues } from './csv-line'
+import { csvLine } from './csv-line'
+import { csvValues, headingsOfGateway } from './csv-values'
 import type { FieldMap } from './field-map'
 import { jsonLine } from './json-line'
 import { CsvSplitter, DocumentSplitter, LineSplitter, type Splitter } from './records'
 import type { Parse, ToRequest } from './to-request'
+import { isXml, xmlLine } from './xml-line'
 
 /** How a log is written. */
 export type Format = (typeof FORMATS)[number]
-export const FORMATS = ['json', 'clf', 'csv', 'document'] as const
+export const FORMATS = ['json', 'clf', 'csv', 'xml', 'document'] as const
 
 /** How to take a log apart, and how to read each part. */
 export interface Reader {
@@ -31,7 +33,7 @@ export function readerFor(start: string, file: string, map: FieldMap, toRequest:
   const format = stated ?? formatOf(start, map)
   if (format === undefined) {
     throw new UserError(
-      `${file} has an unknown format. Known are JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
+      `${file} has an unknown format. Known are API Gateway's own formats, JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
     )
   }
   switch (format) {
@@ -39,6 +41,8 @@ export function readerFor(start: string, file: string, map: FieldMap, toRequest:
       return { format, splitter: new LineSplitter(), parser: () => ({ parse: jsonLine(toRequest), isHeading: false }) }
     case 'clf':
       return { format, splitter: new LineSplitter(), parser: () => ({ parse: clfLine(toRequest), isHeading: false }) }
+    case 'xml':
+      return { format, splitter: new LineSplitter(), parser: () => ({ parse: xmlLine(toRequest), isHeading: false }) }
     case 'document':
       return {
         format,
@@ -54,14 +58,18 @@ function formatOf(start: string, map: FieldMap): Format | undefined {
   if (DOCUMENT.test(start)) return 'document'
   const lines = start.split(/\r?\n/).filter((line) => line.trim() !== '')
   const headings = csvValues(lines[0] ?? '', commaIn(lines[0] ?? ''))
-  if (headings && headings.length > 1 && map.hasTime(trimmed(headings))) return 'csv'
+  if (headings && headings.length > 1 && (map.hasTime(trimmed(headings)) || headingsOfGateway(headings))) return 'csv'
   if (lines.some((line) => line.trimStart().startsWith('{'))) return 'json'
+  if (lines.some(isXml)) return 'xml'
   return lines.some(isClf) ? 'clf' : undefined
 }
 
 function csvParser(text: string, file: string, map: FieldMap, toRequest: ToRequest): ReturnType<Reader['parser']> {
   const comma = commaIn(text)
-  const headings = trimmed(csvValues(text, comma) ?? [])
+  const values = csvValues(text, comma) ?? []
+  const usual = headingsOfGateway(values)
+  if (usual) return { parse: csvLine(usual, comma, toRequest), isHeading: false }
+  const headings = trimmed(values)
   const twice = headings.find((name, i) => headings.indexOf(name) < i)
   if (twice !== undefined) throw new UserError(`${file}: two columns have the heading ${JSON.stringify(twice)}`)
   if (!map.hasTime(headings) && !headings.includes('@message'))

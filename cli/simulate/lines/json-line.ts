@@ -1,6 +1,8 @@
 import { AlikeLines } from './alike-lines'
-import { clfLine } from './clf-line'
+import { clfLine, isClf } from './clf-line'
+import { gatewayCsvLine } from './csv-values'
 import type { Parse, Parsed, ToRequest, Value } from './to-request'
+import { isXml, xmlLine } from './xml-line'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -32,9 +34,10 @@ type FromMessage = (message: string, time: unknown) => Parsed
 /** Reads lines of a log that stand in a field of something else. */
 export function messageReader(toRequest: ToRequest): FromMessage {
   const objects = new Objects()
-  const readClf = clfLine(toRequest)
+  const [readClf, readCsv, readXml] = [clfLine(toRequest), gatewayCsvLine(toRequest), xmlLine(toRequest)]
   return (message, time) => {
-    if (!message.startsWith('{')) return readClf(message)
+    if (isXml(message)) return readXml(message)
+    if (!message.startsWith('{')) return isClf(message) ? readClf(message) : readCsv(message)
     const read = objects.read(message)
     if (typeof read === 'string') return read === NO_JSON ? 'its message is not valid JSON' : read
     const stamp = typeof time === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/.test(time) ? `${time}Z` : time

@@ -1,3 +1,4 @@
+import { unjudgedIn } from '../gates'
 import { escaped, nearnessPlot, timePlot } from './plots'
 import type { SideSummary, Summary } from './summary'
 import { policyLimit, tierText } from './text'
@@ -19,6 +20,7 @@ svg { width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; f
 export function toHtml(summary: Summary, top: number): string {
   const { against, from, to, source } = summary
   const title = `What ${summary.rules} makes of ${source}`
+  const unjudged = unjudgedIn(summary)
   const times = [Date.parse(from), Date.parse(to)] as const
   const sides = against ? [summary, against] : [summary]
   return `<!doctype html>
@@ -27,6 +29,7 @@ export function toHtml(summary: Summary, top: number): string {
 <title>${escaped(title)}</title><style>${STYLE}</style></head><body>
 <h1>${escaped(title)}</h1>
 <p><small>${number(summary.requests)} requests of ${number(summary.clientCount)} clients, ${escaped(from)} to ${escaped(to)}</small></p>
+${unjudged === 0 ? '' : `<p class="big">${number(unjudged)} of ${number(summary.requests + summary.unreadable)} lines cannot be read or understood, so nothing is known of them.</p>`}
 ${table(['rules', '#allowed', '#denied', '#denied %', '#not decided by a limit', '#DynamoDB, $'], sides.map(sideRow))}
 ${against ? `<p class="big">${number(summary.newlyDeniedClients!)} clients newly denied, ${number(summary.noLongerDeniedClients!)} no longer; ${number(summary.newlyDeniedRequests!)} requests newly denied, ${number(summary.noLongerDeniedRequests!)} no longer.</p>` : ''}
 <h2>Requests over time</h2>

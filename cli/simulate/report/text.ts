@@ -1,4 +1,5 @@
 import { counted, duration, limitText, type Printer } from '../../terminal/output'
+import { unjudgedIn } from '../gates'
 import type { PolicySummary, SideSummary, Summary } from './summary'
 
 const percent = (share: number): string => {
@@ -20,6 +21,14 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
   print.line(
     `${number(summary.requests)} requests of ${counted(summary.clientCount, 'client')} in ${source}, ${length} from ${from}`,
   )
+  const unjudged = unjudgedIn(summary)
+  if (unjudged > 0)
+    print.line(
+      print.style(
+        'red',
+        `${number(unjudged)} of ${number(summary.requests + summary.unreadable)} lines cannot be read or understood, so nothing is known of them`,
+      ),
+    )
   print.line()
   for (const side of against ? [summary, against] : [summary]) printSide(side, print)
   print.line()
