@@ -1,5 +1,6 @@
-import { exact, exactShare, firstBreak, type Sweep } from './findings'
+import { exact, exactShare, firstBreak, usdPerMillion } from './findings'
 import { minutesToWarm, secondsToScale } from './published-limits'
+import type { Sweep } from './second'
 
 const BEGIN = '<!-- npm run bench:scale -- --write -->'
 const END = '<!-- end -->'
@@ -33,15 +34,25 @@ function breaksTable(sweeps: readonly Sweep[]): string {
     const { held, broke, cause } = firstBreak(sweep)
     const exactThere =
       broke === undefined ? '' : `${number(exact(sweep.points.find(({ rps }) => rps === broke)!.second))}/s`
+    const cost = sweep.points.find(({ rps }) => rps === held)
     return [
       sweep.title,
       held === undefined ? 'none' : number(held),
-      broke === undefined ? 'nothing' : number(broke),
+      cost ? usdPerMillion(cost.second).toFixed(2) : '',
+      broke === undefined ? 'no rate simulated' : number(broke),
       cause ?? '',
       exactThere,
     ]
   })
-  return table(['configuration', 'holds at', 'breaks at', 'what breaks first', 'exact decisions there'], rows)
+  const heads = [
+    'configuration',
+    'holds at',
+    '$ per million there',
+    'breaks at',
+    'what breaks first',
+    'exact decisions',
+  ]
+  return table(heads, rows)
 }
 
 /** Computed, not simulated: AWS takes minutes to grow, and only one second is simulated. */
@@ -75,7 +86,9 @@ const HEADS = [
   'turned away by AWS',
   'calls refused: item, table',
   'writes per request',
+  'refused writes/s',
   'busy instances',
+  '$ per million',
 ] as const
 
 /** A row for each rate. */
@@ -89,7 +102,9 @@ export function sweepRows({ points }: Sweep): string[][] {
     number(second.refusedByGateway + second.refusedByLambda),
     `${number(second.throttledItem)}, ${number(second.throttledTable)}`,
     (second.writes / second.offered).toFixed(second.writes / second.offered < 0.1 ? 4 : 2),
+    number(second.refusedWrites),
     number(second.busiest),
+    usdPerMillion(second).toFixed(2),
   ])
 }
 

@@ -1,17 +1,12 @@
-import type { Second } from './fleet'
+import { lambdaUsd } from '../cost/bill'
+import { US_EAST_1 } from '../cost/prices'
+import type { Second, Sweep } from './second'
 
 /** Requests a second that are simulated. */
 export const RATES = [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 1_000_000] as const
 
 /** More than this share of requests without an exact decision is a break. */
 const BROKEN = 0.001
-
-/** One scenario at all of its rates. */
-export interface Sweep {
-  readonly id: string
-  readonly title: string
-  readonly points: readonly { readonly rps: number; readonly second: Second }[]
-}
 
 /** Decided by the store, by a cached denial, or by a lease. */
 export const exact = ({ allowed, denied }: Second): number => allowed + denied
@@ -20,6 +15,16 @@ export const exact = ({ allowed, denied }: Second): number => allowed + denied
 export function exactShare(second: Second): number {
   const { degraded, refusedByGateway, refusedByLambda } = second
   return exact(second) / (exact(second) + degraded + refusedByGateway + refusedByLambda)
+}
+
+/** Memory of the authorizer's function, as it is by default, in MiB. */
+const MEMORY_MB = 1769
+
+/** What DynamoDB and Lambda bill for a million requests, in US dollars. */
+export function usdPerMillion({ offered, writes, reads, busyMs }: Second): number {
+  const { dynamodbMillionWriteUnits, dynamodbMillionReadUnits } = US_EAST_1
+  const calls = (writes * dynamodbMillionWriteUnits + reads * dynamodbMillionReadUnits) / offered
+  return calls + lambdaUsd(busyMs / offered, MEMORY_MB, US_EAST_1)
 }
 
 const CAUSES = {

@@ -3,74 +3,99 @@ import { exponential, seeded } from '../random'
 import { VirtualTime } from '../virtual-time'
 import { TokenBucket } from './allowance'
 import { popularity } from './popularity'
+import { PUBLISHED } from './published-limits'
 import type { Scenario } from './scenarios'
+import type { Point, Second } from './second'
 import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
 /** What an invocation takes beside its calls to DynamoDB, in milliseconds. */
 const OVERHEAD_MS = 1.5
+/**
+ * Callers that an instance remembers: few, so that tens of thousands of instances fit in memory. Where all are alike,
+ * hardly any comes to the same instance again.
+ */
+const remembered = ({ skew }: Scenario): number => (skew > 0 ? 500 : 20)
 
+/** Instances start as fast as Lambda starts them where growth is measured, and so many times as fast elsewhere. */
+const TIMES_AS_FAST = 10
+/** Requests a second for which one instance is enough, where all wait for the first units of each window. */
+const PER_INSTANCE = 30
+/** Requests grow as fast as instances do, from so many a second, or from a tenth of fewer. */
+const GROWS_FROM = 10_000
+/** Then instances learn how many units to lease. */
+const SETTLING_MS = 8000
 const MEASURED_MS = 1000
-/** Instances start in the first quarter of a second; whole seconds begin after it. */
-const FIRST_MS = 250
-/** With leases, instances start ten times as fast as Lambda starts them, and learn how many units to lease. */
-const STARTED_PER_MS = 1
-const LEARNING_MS = 4000
-/** Instances for a request a second: a call takes 4 ms, and all wait for the first units of each second. */
-const INSTANCES = 0.025
+/** The second that is measured is the first of a window, whether windows are seconds or minutes. */
+const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
 
-/** How long instances start before requests have their full rate. */
-const startMs = ({ learns }: Scenario, rps: number): number =>
-  learns ? 1000 * Math.ceil((rps * INSTANCES) / STARTED_PER_MS / 1000) : 0
-/** How long a simulation runs before the second that is measured. */
-const warmUpMs = (scenario: Scenario, rps: number): number =>
-  FIRST_MS + startMs(scenario, rps) + (scenario.learns ? LEARNING_MS : 0)
-/** Long after any window in which units were charged. */
-const START = Date.UTC(2026, 0, 15, 12, 30, 1) - FIRST_MS
-
-/** One whole second of a scenario at one rate. */
-export interface Second {
-  readonly offered: number
-  /** Allowed and denied by an exact decision: by the store, by a cached denial, by a lease. */
-  readonly allowed: number
-  readonly denied: number
-  /** Decided without the store, and marked so. */
-  readonly degraded: number
-  /** Not decided at all: 429 by API Gateway, 500 where Lambda has no instance left. */
-  readonly refusedByGateway: number
-  readonly refusedByLambda: number
-  /** Calls that DynamoDB refused: for an item's sake, for the table's. */
-  readonly throttledItem: number
-  readonly throttledTable: number
-  readonly writes: number
-  readonly reads: number
-  /** Instances there were at the end, and the most that were busy at a time. */
-  readonly instances: number
-  readonly busiest: number
-}
+const startedPerMs = ({ grows }: Scenario): number =>
+  ((grows ? 1 : TIMES_AS_FAST) * PUBLISHED.instancesPerTenSeconds) / 10_000
+const firstRate = (rps: number): number => Math.min(GROWS_FROM, rps / 10)
+const growthPerMs = (scenario: Scenario): number => startedPerMs(scenario) * PER_INSTANCE
+/** When there are so many requests a second, of `most` in the end, in whole seconds after the start. */
+const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
+  1000 * Math.ceil((rps - firstRate(most)) / growthPerMs(scenario) / 1000)
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
-  const time = new VirtualTime(START, { togetherMs: TOGETHER_MS })
+  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS
+  return inVirtualTime(scenario, rps, measuredMs, seed, async (fleet) => {
+    await fleet.runUntil(measuredMs)
+    return fleet.measured(measuredMs + MEASURED_MS)
+  })
+}
+
+/** The seconds in which growing requests have come to these rates, of which the last is the highest. */
+export async function simulateGrowth(scenario: Scenario, rates: readonly number[], seed = 1): Promise<Point[]> {
+  const most = rates.at(-1)!
+  return inVirtualTime(scenario, most, reachedMs(scenario, most), seed, async (fleet) => {
+    const points: Point[] = []
+    for (const rps of rates) {
+      await fleet.runUntil(reachedMs(scenario, rps, most))
+      points.push({ rps, second: await fleet.measured(reachedMs(scenario, rps, most) + MEASURED_MS) })
+    }
+    return points
+  })
+}
+
+async function inVirtualTime<T>(
+  scenario: Scenario,
+  rps: number,
+  measuredMs: number,
+  seed: number,
+  run: (fleet: Fleet) => Promise<T>,
+): Promise<T> {
+  const time = new VirtualTime(MEASURED_AT - measuredMs, { togetherMs: TOGETHER_MS })
   const uninstall = time.install(seed)
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
     fleet.open()
-    await time.runUntil(warmUpMs(scenario, rps))
-    const before = fleet.counts()
-    await time.runUntil(warmUpMs(scenario, rps) + MEASURED_MS)
-    return difference(fleet.counts(), before)
+    return await run(fleet)
   } finally {
     uninstall()
   }
 }
 
+interface Instance {
+  readonly limiter: Limiter
+  readonly vanishesAt: number
+}
+
 class Fleet {
   private readonly table: SimulatedTable
   private readonly gateway: TokenBucket
+  private readonly starts: TokenBucket
   private readonly nextClient: (random: () => number) => number
-  private readonly startedMs: number
-  private readonly idle: Limiter[] = []
-  private readonly tally = { offered: 0, allowed: 0, denied: 0, degraded: 0, refusedByGateway: 0, refusedByLambda: 0 }
+  private readonly idle: Instance[] = []
+  private readonly tally = {
+    offered: 0,
+    allowed: 0,
+    denied: 0,
+    degraded: 0,
+    refusedByGateway: 0,
+    refusedByLambda: 0,
+    busyMs: 0,
+  }
   private instances = 0
   private busy = 0
   private busiest = 0
@@ -81,42 +106,50 @@ class Fleet {
     private readonly time: VirtualTime,
     private readonly random: () => number,
   ) {
-    const { account, clients, skew } = scenario
+    const { account, clients, skew, trouble } = scenario
     this.table = new SimulatedTable({
       time,
       random,
       writesPerSecond: account.tableWrites,
       partitions: account.partitions,
+      throttled: trouble && { ...trouble.throttled, from: MEASURED_AT, until: MEASURED_AT + MEASURED_MS },
     })
     this.gateway = new TokenBucket(account.gateway.perSecond, account.gateway.burst)
+    this.starts = new TokenBucket(1000 * startedPerMs(scenario), PUBLISHED.instancesPerTenSeconds)
     this.nextClient = popularity(clients, skew)
-    this.startedMs = startMs(scenario, rps)
   }
 
   /** Requests come at random moments from now on. */
   open(): void {
-    const { time, random, rps, startedMs } = this
-    const share = Math.min(1, (time.sinceStart + 1) / startedMs)
-    const wanted = startedMs > 0 ? Math.floor(share * rps * INSTANCES) : 0
-    while (this.instances < wanted) this.idle.push(this.started())
-    time.after(exponential(random, 1000 / rps / share), () => {
+    const { time, random, rps, scenario } = this
+    const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario) * time.sinceStart)
+    time.after(exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))
     })
   }
 
-  counts(): Second {
-    const { writes, reads, throttled } = this.table
-    const { instances, busiest } = this
-    return {
-      ...this.tally,
-      throttledItem: throttled.item,
-      throttledTable: throttled.table,
-      writes,
-      reads,
-      instances,
-      busiest,
-    }
+  runUntil(ms: number): Promise<void> {
+    return this.time.runUntil(ms)
+  }
+
+  /** What happens from now on until then. */
+  async measured(untilMs: number): Promise<Second> {
+    this.busiest = this.busy
+    const before = this.counts()
+    await this.runUntil(untilMs)
+    const after = this.counts()
+    const names = Object.keys(after) as (keyof typeof after)[]
+    const counts = Object.fromEntries(
+      names.map((name) => [name, after[name] - before[name]]),
+    ) as unknown as typeof after
+    return { ...counts, instances: this.instances, busiest: this.busiest }
+  }
+
+  private counts(): Omit<Second, 'instances' | 'busiest'> {
+    const { writes, refused, reads, throttled } = this.table
+    const throttles = { throttledItem: throttled.item, throttledTable: throttled.table }
+    return { ...this.tally, ...throttles, writes, refusedWrites: refused, reads }
   }
 
   private arrive(client: number): void {
@@ -125,45 +158,48 @@ class Fleet {
       this.tally.refusedByGateway++
       return
     }
-    const limiter = this.instance()
-    if (!limiter) this.tally.refusedByLambda++
-    else void this.serve(limiter, client)
+    const instance = this.instance()
+    if (!instance) this.tally.refusedByLambda++
+    else void this.serve(instance, client)
   }
 
   /** Any idle instance, or a new one: Lambda does not publish which one it takes. */
-  private instance(): Limiter | undefined {
-    const { idle, scenario } = this
-    if (idle.length > 0) {
+  private instance(): Instance | undefined {
+    const { idle, time } = this
+    while (idle.length > 0) {
       const place = Math.floor(this.random() * idle.length)
       const chosen = idle[place]!
       idle[place] = idle.at(-1)!
       idle.pop()
-      return chosen
+      if (chosen.vanishesAt > time.now) return chosen
     }
-    return this.instances < scenario.account.concurrency ? this.started() : undefined
+    const isAllowed = this.busy < this.scenario.account.concurrency && this.starts.take(time.now)
+    return isAllowed ? this.started() : undefined
   }
 
-  private started(): Limiter {
+  private started(): Instance {
     this.instances++
-    const { policies, autoLease } = this.scenario
-    return createLimiter({ store: this.table, policies, autoLease, clock: () => this.time.now })
+    const { scenario, time, random, table } = this
+    const { policies, autoLease, trouble } = scenario
+    const aheadMs = trouble ? trouble.skewMs * (2 * random() - 1) : 0
+    const clock = () => time.now + aheadMs
+    return {
+      limiter: createLimiter({ store: table, policies, autoLease, maxSubjects: remembered(scenario), clock }),
+      vanishesAt: trouble ? time.now + exponential(random, 1000 / trouble.vanishing) : Number.POSITIVE_INFINITY,
+    }
   }
 
-  private async serve(limiter: Limiter, client: number): Promise<void> {
+  private async serve(instance: Instance, client: number): Promise<void> {
+    const { time, tally } = this
+    const begun = time.now
     this.busy++
     this.busiest = Math.max(this.busiest, this.busy)
-    const { allowed, degraded } = await limiter.takeAll(this.scenario.subjectsOf(client))
-    this.tally[degraded ? 'degraded' : allowed ? 'allowed' : 'denied']++
-    this.time.after(OVERHEAD_MS, () => {
+    const { allowed, degraded } = await instance.limiter.takeAll(this.scenario.subjectsOf(client))
+    tally[degraded ? 'degraded' : allowed ? 'allowed' : 'denied']++
+    time.after(OVERHEAD_MS, () => {
       this.busy--
-      this.idle.push(limiter)
+      tally.busyMs += time.now - begun
+      this.idle.push(instance)
     })
   }
-}
-
-function difference(end: Second, start: Second): Second {
-  const rates = Object.fromEntries(
-    Object.entries(end).map(([name, value]) => [name, value - start[name as keyof Second]]),
-  )
-  return { ...(rates as unknown as Second), instances: end.instances, busiest: end.busiest }
 }

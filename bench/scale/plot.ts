@@ -1,78 +1,149 @@
-import { exact, type Sweep } from './findings'
+import { exact, usdPerMillion } from './findings'
+import { isInTrouble } from './scenarios'
+import type { Second, Sweep } from './second'
 
 const WIDTH = 860
 /** Half of the last label stands to the right of the last line. */
 const OVERHANG = 24
-const HEIGHT = 560
 const LEFT = 88
 const RIGHT = 24
-const TOP = 24
+const TOP = 44
 const BOTTOM = 60
-/** Of both axes: requests a second. */
-const FROM = 1000
-const TO = 1_000_000
-/** Room below the plot for the names of the lines. */
+/** Room below the plots for the names of the lines. */
 const LEGEND_ROW = 22
 
 /** They differ in more than their colours, and are visible on white and on black. */
 const STYLES = [
   { colour: '#8b8b8b', dashes: '2 4' },
+  { colour: '#c2410c', dashes: '10 4 2 4' },
+  { colour: '#16a34a', dashes: '2 2' },
   { colour: '#2f81f7', dashes: 'none' },
   { colour: '#d97706', dashes: '10 4' },
-  { colour: '#c2410c', dashes: '10 4 2 4' },
   { colour: '#a855f7', dashes: '4 4' },
-  { colour: '#16a34a', dashes: 'none' },
   { colour: '#0891b2', dashes: '14 4 4 4' },
   { colour: '#db2777', dashes: '6 2' },
+  { colour: '#65a30d', dashes: 'none' },
 ] as const
 
-const place = (value: number, from: number, to: number): number =>
-  from + ((to - from) * Math.log10(Math.max(FROM, Math.min(TO, value)) / FROM)) / Math.log10(TO / FROM)
-const x = (rps: number): number => round(place(rps, LEFT, WIDTH - RIGHT))
-const y = (rps: number): number => round(place(rps, HEIGHT - BOTTOM, TOP))
-const round = (value: number): number => Math.round(value * 10) / 10
+/** Marks of an axis, the least and the most of what it shows among them. */
+interface Axis {
+  readonly marks: readonly number[]
+  /** @default logarithmic */
+  readonly isLinear?: boolean
+}
 
-/**
- * Exact decisions a second over requests a second, both logarithmic, as an SVG that reads on light and on dark pages.
- */
-export function plotOf(sweeps: readonly Sweep[]): string {
-  const height = HEIGHT + sweeps.length * LEGEND_ROW + 12
+interface Chart {
+  readonly title: string
+  readonly axis: Axis
+  readonly of: (second: Second) => number
+}
+
+/** Where a chart stands, in pixels. */
+interface Frame {
+  readonly left: number
+  readonly right: number
+  readonly top: number
+  readonly low: number
+}
+
+const RATES_AXIS: Axis = { marks: [1000, 10_000, 100_000, 1_000_000] }
+
+const EXACT: Chart = { title: 'exact decisions a second', axis: RATES_AXIS, of: exact }
+
+const COSTS: readonly Chart[] = [
+  {
+    title: 'writes per request',
+    axis: { marks: [0, 0.5, 1, 1.5, 2], isLinear: true },
+    of: ({ writes, offered }) => writes / offered,
+  },
+  {
+    title: 'refused writes a second',
+    axis: { marks: [1, 10, 100, 1000, 10_000] },
+    of: ({ refusedWrites }) => refusedWrites,
+  },
+  {
+    title: 'instances busy at most',
+    axis: { marks: [10, 100, 1000, 10_000, 100_000] },
+    of: ({ busiest }) => busiest,
+  },
+  {
+    title: 'US dollars per million requests: DynamoDB and Lambda',
+    axis: { marks: [0, 0.5, 1, 1.5, 2, 2.5], isLinear: true },
+    of: usdPerMillion,
+  },
+]
+
+/** Exact decisions a second over requests a second, as an SVG that reads on light and on dark pages. */
+export const plotOf = (sweeps: readonly Sweep[]): string =>
+  page('Exact decisions a second over requests a second', [EXACT], sweeps, 500)
+
+/** How what requests cost grows with their rate, in the same form. */
+export const costPlotOf = (sweeps: readonly Sweep[]): string =>
+  page('Writes, refused writes, instances and price over requests a second', COSTS, sweeps, 260)
+
+function page(title: string, charts: readonly Chart[], all: readonly Sweep[], chartHeight: number): string {
+  const sweeps = all.filter(({ id }) => !isInTrouble(id))
+  const plotsHeight = charts.length * (TOP + chartHeight + BOTTOM) - (charts.length - 1) * BOTTOM * 0.4
+  const height = plotsHeight + sweeps.length * LEGEND_ROW + 12
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH + OVERHANG} ${height}" font-family="system-ui, sans-serif" font-size="14" role="img">`,
-    '<title>Exact decisions a second over requests a second</title>',
+    `<title>${title}</title>`,
     '<style>',
     '  text { fill: #57606a } .grid { stroke: #57606a; stroke-opacity: 0.25 } .line { fill: none; stroke-width: 2.5 }',
     '  @media (prefers-color-scheme: dark) { text { fill: #adbac7 } .grid { stroke: #adbac7 } }',
     '</style>',
-    ...grid(),
-    ...sweeps.flatMap((sweep, i) => line(sweep, STYLES[i % STYLES.length]!, i)),
+    ...charts.flatMap((chart, i) => {
+      const top = TOP + i * (TOP + chartHeight + BOTTOM * 0.6)
+      const frame = { left: LEFT, right: WIDTH - RIGHT, top, low: top + chartHeight }
+      return [...grid(chart, frame), ...sweeps.map((sweep, n) => line(sweep, chart, frame, styleOf(n)))]
+    }),
+    ...sweeps.flatMap((sweep, n) => legend(sweep, styleOf(n), plotsHeight + n * LEGEND_ROW + 10)),
     '</svg>',
     '',
   ].join('\n')
 }
 
-function grid(): string[] {
-  const marks = [1000, 10_000, 100_000, 1_000_000]
-  const [right, low] = [WIDTH - RIGHT, HEIGHT - BOTTOM]
+const round = (value: number): number => Math.round(value * 10) / 10
+
+/** The place of a value on an axis that runs from `from` to `to`, in pixels. */
+function placeOn({ marks, isLinear }: Axis, value: number, from: number, to: number): number {
+  const [least, most] = [marks[0]!, marks.at(-1)!]
+  const within = Math.max(least, Math.min(most, value))
+  const share = isLinear ? (within - least) / (most - least) : Math.log(within / least) / Math.log(most / least)
+  return round(from + (to - from) * share)
+}
+
+const x = (rps: number, { left, right }: Frame): number => placeOn(RATES_AXIS, rps, left, right)
+const y = (value: number, axis: Axis, { low, top }: Frame): number => placeOn(axis, value, low, top)
+
+function grid({ title, axis }: Chart, frame: Frame): string[] {
+  const { left, right, top, low } = frame
+  const label = (value: number) => value.toLocaleString('en')
   return [
-    ...marks.flatMap((rps) => [
-      `<line class="grid" x1="${x(rps)}" y1="${TOP}" x2="${x(rps)}" y2="${low}"/>`,
-      `<line class="grid" x1="${LEFT}" y1="${y(rps)}" x2="${right}" y2="${y(rps)}"/>`,
-      `<text x="${x(rps)}" y="${low + 22}" text-anchor="middle">${rps.toLocaleString('en')}</text>`,
-      `<text x="${LEFT - 8}" y="${y(rps) + 5}" text-anchor="end">${rps.toLocaleString('en')}</text>`,
+    `<text x="${left}" y="${top - 14}">${title}</text>`,
+    ...RATES_AXIS.marks.flatMap((rps) => [
+      `<line class="grid" x1="${x(rps, frame)}" y1="${top}" x2="${x(rps, frame)}" y2="${low}"/>`,
+      `<text x="${x(rps, frame)}" y="${low + 20}" text-anchor="middle">${label(rps)}</text>`,
     ]),
-    `<text x="${(LEFT + right) / 2}" y="${low + 46}" text-anchor="middle">requests a second</text>`,
-    `<text transform="translate(16 ${(TOP + low) / 2}) rotate(-90)" text-anchor="middle">exact decisions a second</text>`,
+    ...axis.marks.flatMap((value) => [
+      `<line class="grid" x1="${left}" y1="${y(value, axis, frame)}" x2="${right}" y2="${y(value, axis, frame)}"/>`,
+      `<text x="${left - 8}" y="${y(value, axis, frame) + 5}" text-anchor="end">${label(value)}</text>`,
+    ]),
+    `<text x="${(left + right) / 2}" y="${low + 38}" text-anchor="middle">requests a second</text>`,
   ]
 }
 
-function line({ title, points }: Sweep, { colour, dashes }: (typeof STYLES)[number], row: number): string[] {
-  const path = points.map(({ rps, second }, i) => `${i === 0 ? 'M' : 'L'}${x(rps)} ${y(exact(second))}`).join(' ')
-  const stroke = `class="line" stroke="${colour}"${dashes === 'none' ? '' : ` stroke-dasharray="${dashes}"`}`
-  const at = HEIGHT + row * LEGEND_ROW + 10
-  return [
-    `<path ${stroke} d="${path}"/>`,
-    `<path ${stroke} d="M${LEFT} ${at} L${LEFT + 50} ${at}"/>`,
-    `<text x="${LEFT + 60}" y="${at + 5}">${title}</text>`,
-  ]
+type Style = (typeof STYLES)[number]
+const styleOf = (n: number): Style => STYLES[n % STYLES.length]!
+const strokeOf = ({ colour, dashes }: Style): string =>
+  `class="line" stroke="${colour}"${dashes === 'none' ? '' : ` stroke-dasharray="${dashes}"`}`
+
+function line({ points }: Sweep, { axis, of }: Chart, frame: Frame, style: Style): string {
+  const places = points.map(({ rps, second }) => `${x(rps, frame)} ${y(of(second), axis, frame)}`)
+  return `<path ${strokeOf(style)} d="M${places.join(' L')}"/>`
 }
+
+const legend = ({ title }: Sweep, style: Style, at: number): string[] => [
+  `<path ${strokeOf(style)} d="M${LEFT} ${at} L${LEFT + 50} ${at}"/>`,
+  `<text x="${LEFT + 60}" y="${at + 5}">${title}</text>`,
+]

@@ -26,6 +26,16 @@ const RAISED: Account = {
   tableWrites: 10_000_000,
 }
 
+/** What goes wrong in the second that is measured. */
+interface Trouble {
+  /** How far clocks are ahead or behind at most, in milliseconds. */
+  readonly skewMs: number
+  /** Share of the instances that vanish in a second; new ones take their place. */
+  readonly vanishing: number
+  /** One of so many partitions of the table takes nothing. */
+  readonly throttled: { readonly partitions: number; readonly partition: number }
+}
+
 /** The callers, their limit, and the account. */
 export interface Scenario {
   /** In file names and on the command line. */
@@ -38,15 +48,17 @@ export interface Scenario {
   readonly policies: readonly PolicyInput[]
   /** Whether a strict subject that is too hot for its item is leased for a while. */
   readonly autoLease: boolean
-  /** Whether units are leased; instances have to learn how many. */
-  readonly learns: boolean
+  /** The lowest rate that is simulated. @default the lowest of all */
+  readonly from?: number
   /** The highest rate that is simulated: above it, nothing new happens. */
   readonly upTo: number
+  readonly trouble?: Trouble
+  /** Whether each rate is a moment of one growth, at which the instances were not there before. */
+  readonly grows?: boolean
   subjectsOf(client: number): SubjectCharge[]
 }
 
 const MILLION = 1_000_000
-const CLIENTS = 100_000
 /** What all clients together may take in a second. */
 const GLOBAL_LIMIT = 500_000
 
@@ -58,107 +70,90 @@ const forAll = (consistency: PolicyInput['consistency'], seconds = 1): PolicyInp
   consistency,
 })
 
-const theClient = (client: number): SubjectCharge[] => [{ subject: `client:${client}` }]
 const theClientAndAll = (client: number): SubjectCharge[] => [
   { subject: 'global', policies: ['for-all'] },
   { subject: `client:${client}`, policies: ['per-client'] },
 ]
 
+/** What a scenario has unless it says otherwise. */
+const USUAL = {
+  account: RAISED,
+  clients: 100_000,
+  skew: 0,
+  policies: [perClient(20)],
+  autoLease: true,
+  upTo: MILLION,
+  subjectsOf: (client: number): SubjectCharge[] => [{ subject: `client:${client}` }],
+} satisfies Partial<Scenario>
+
+/** Those that hold up to a million requests a second. */
+const HOLDING: readonly Scenario[] = [
+  { ...USUAL, id: 'even', title: '20/s per client, clients alike' },
+  { ...USUAL, id: 'skewed', title: '20/s per client, Zipf clients, the hottest far over its limit', skew: 1 },
+  {
+    ...USUAL,
+    id: 'hot-leased',
+    title: '100,000/s per client, Zipf clients, autoLease as it is by default',
+    skew: 1,
+    policies: [perClient(100_000)],
+  },
+  {
+    ...USUAL,
+    id: 'leased-global',
+    title: '20/s per client and a leased 500,000/s for all',
+    policies: [forAll('leased'), perClient(20)],
+    subjectsOf: theClientAndAll,
+  },
+  {
+    ...USUAL,
+    id: 'leased-minute',
+    title: '20/s per client and a leased 30,000,000/min for all',
+    policies: [forAll('leased', 60), perClient(20)],
+    subjectsOf: theClientAndAll,
+  },
+]
+
+/** The table has twice as many partitions as a million writes a second need. */
+const TROUBLE: Trouble = { skewMs: 500, vanishing: 0.01, throttled: { partitions: 2000, partition: 0 } }
+
+const IN_TROUBLE = '-in-trouble'
+export const isInTrouble = (id: string): boolean => id.endsWith(IN_TROUBLE)
+
+const growing = HOLDING.find(({ id }) => id === 'leased-global')!
+
 export const SCENARIOS: readonly Scenario[] = [
   {
+    ...USUAL,
     id: 'new-account',
     title: 'a new account and table: 20/s per client, clients alike',
     account: NEW_ACCOUNT,
-    clients: CLIENTS,
-    skew: 0,
-    policies: [perClient(20)],
-    autoLease: true,
-    learns: false,
     upTo: 100_000,
-    subjectsOf: theClient,
   },
   {
-    id: 'even',
-    title: '20/s per client, clients alike',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 0,
-    policies: [perClient(20)],
-    autoLease: true,
-    learns: false,
-    upTo: MILLION,
-    subjectsOf: theClient,
-  },
-  {
-    id: 'skewed',
-    title: '20/s per client, Zipf clients, the hottest far over its limit',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 1,
-    policies: [perClient(20)],
-    autoLease: true,
-    learns: false,
-    upTo: 200_000,
-    subjectsOf: theClient,
-  },
-  {
+    ...USUAL,
     id: 'hot-strict',
     title: '100,000/s per client, Zipf clients, autoLease: false',
-    account: RAISED,
-    clients: CLIENTS,
     skew: 1,
     policies: [perClient(100_000)],
     autoLease: false,
-    learns: false,
     upTo: 100_000,
-    subjectsOf: theClient,
   },
   {
-    id: 'hot-leased',
-    title: '100,000/s per client, Zipf clients, autoLease as it is by default',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 1,
-    policies: [perClient(100_000)],
-    autoLease: true,
-    learns: true,
-    upTo: 100_000,
-    subjectsOf: theClient,
-  },
-  {
+    ...USUAL,
     id: 'strict-global',
     title: '20/s per client and a strict 500,000/s for all, autoLease: false',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 0,
     policies: [forAll('strict'), perClient(20)],
     autoLease: false,
-    learns: false,
     upTo: 20_000,
     subjectsOf: theClientAndAll,
   },
-  {
-    id: 'leased-global',
-    title: '20/s per client and a leased 500,000/s for all',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 0,
-    policies: [forAll('leased'), perClient(20)],
-    autoLease: true,
-    learns: true,
-    upTo: 100_000,
-    subjectsOf: theClientAndAll,
-  },
-  {
-    id: 'leased-minute',
-    title: '20/s per client and a leased 30,000,000/min for all',
-    account: RAISED,
-    clients: CLIENTS,
-    skew: 0,
-    policies: [forAll('leased', 60), perClient(20)],
-    autoLease: true,
-    learns: true,
-    upTo: 100_000,
-    subjectsOf: theClientAndAll,
-  },
+  ...HOLDING,
+  ...HOLDING.map((scenario) => ({
+    ...scenario,
+    id: `${scenario.id}${IN_TROUBLE}`,
+    title: `in trouble: ${scenario.title}`,
+    from: 10_000,
+    trouble: TROUBLE,
+  })),
+  { ...growing, id: 'growing', title: `growing: ${growing.title}`, from: 20_000, grows: true },
 ]

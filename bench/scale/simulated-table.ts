@@ -23,9 +23,18 @@ export interface SimulatedTableOptions {
    * Partitions of a table that has not split any yet: their items share what one of them takes. @default each item has
    * a partition's whole share
    */
-  readonly partitions?: number
+  readonly partitions?: number | undefined
+  /** One of so many partitions takes nothing for a while, in epoch milliseconds. */
+  readonly throttled?: Throttled | undefined
   /** What a call takes, in milliseconds. @default 2 and more, 4 on average */
   readonly latencyMs?: number
+}
+
+interface Throttled {
+  readonly partitions: number
+  readonly partition: number
+  readonly from: number
+  readonly until: number
 }
 
 /** A call's way there and back, in milliseconds: at least the first, and the second more on average. */
@@ -40,6 +49,8 @@ export class SimulatedTable implements StateStore {
   /** Calls that were billed. */
   writes = 0
   reads = 0
+  /** Writes among them whose condition did not hold. */
+  refused = 0
   /** Calls that were refused: by the limit of an item, and by that of the table. */
   readonly throttled = { item: 0, table: 0 }
   /** The most writes that were sent to one item within a second of the clock, refused ones included. */
@@ -55,7 +66,9 @@ export class SimulatedTable implements StateStore {
   }
 
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
-    return this.call(key, 'write', () => this.store.write(key, write))
+    const outcome = await this.call(key, 'write', () => this.store.write(key, write))
+    if (outcome.kind === 'refused') this.refused++
+    return outcome
   }
 
   async read(key: string): Promise<Item> {
@@ -77,14 +90,14 @@ export class SimulatedTable implements StateStore {
   }
 
   private charge(key: string, kind: 'read' | 'write'): StoreUnavailableError | undefined {
-    const { time } = this.options
+    const { time, throttled } = this.options
     const share = this.shareOf(key)
     if (kind === 'write') this.mostWritesPerSecond = Math.max(this.mostWritesPerSecond, share.asked(time.now))
     if (!this.table[kind].take(time.now)) {
       this.throttled.table++
       return new StoreUnavailableError('throttled', 'the simulated table throttles')
     }
-    if (!share[kind].take(time.now)) {
+    if (isThrottled(key, throttled, time.now) || !share[kind].take(time.now)) {
       this.throttled.item++
       return new StoreUnavailableError('hot-key', 'an item of the simulated table gets more than it takes')
     }
@@ -120,6 +133,12 @@ class ItemShare {
     return this.writes
   }
 }
+
+const isThrottled = (key: string, throttled: Throttled | undefined, now: number): boolean =>
+  throttled !== undefined &&
+  now >= throttled.from &&
+  now < throttled.until &&
+  partitionOf(key, throttled.partitions) === throttled.partition
 
 /** Which of so many partitions has this key, by a part of the hash in which keys end. */
 function partitionOf(key: string, partitions: number): number {

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { seeded } from '../../bench/random'
 import { PerSecond, TokenBucket } from '../../bench/scale/allowance'
 import { findingsText, withFindings } from '../../bench/scale/document'
-import { exactShare, firstBreak, type Sweep } from '../../bench/scale/findings'
-import { type Second, simulateSecond } from '../../bench/scale/fleet'
-import { plotOf } from '../../bench/scale/plot'
+import { exactShare, firstBreak, usdPerMillion } from '../../bench/scale/findings'
+import { simulateSecond } from '../../bench/scale/fleet'
+import { costPlotOf, plotOf } from '../../bench/scale/plot'
 import { popularity } from '../../bench/scale/popularity'
 import { minutesToWarm, secondsToScale } from '../../bench/scale/published-limits'
 import { SCENARIOS } from '../../bench/scale/scenarios'
+import type { Second, Sweep } from '../../bench/scale/second'
 import { SimulatedTable } from '../../bench/scale/simulated-table'
 import { VirtualTime } from '../../bench/virtual-time'
 import type { ItemWrite } from '../../limiter'
@@ -26,7 +27,9 @@ const second = (some: Partial<Second>): Second => ({
   throttledItem: 0,
   throttledTable: 0,
   writes: 1000,
+  refusedWrites: 0,
   reads: 0,
+  busyMs: 5000,
   instances: 10,
   busiest: 10,
   ...some,
@@ -190,10 +193,22 @@ describe('findings', () => {
     expect(() => withFindings('a', [])).toThrow('the document wants')
   })
 
-  test('the plot has a line and a name for each configuration', () => {
-    const plot = plotOf([sweep(second({}), second({ allowed: 10_000 }))])
-    expect(plot).toContain('d="M88 500 L337.3 341.3"')
-    expect(plot).toContain('>One</text>')
+  test('the plots have a line and a name for each configuration that is not in trouble', () => {
+    const one = sweep(second({}), second({ allowed: 10_000 }))
+    const sweeps = [one, { ...one, id: 'one-in-trouble', title: 'Trouble' }]
+    const [plot, costs] = [plotOf(sweeps), costPlotOf(sweeps)]
+    expect(plot).toContain('d="M88 544 L337.3 377.3"')
+    expect(costs.match(/<path class="line"/g)).toHaveLength(5) // a line in each of the charts, and its name
+    for (const text of [plot, costs]) {
+      expect(text).toContain('>One</text>')
+      expect(text).not.toContain('Trouble')
+    }
+  })
+
+  test('the price is of calls that were billed, and of the time that instances were busy', () => {
+    const perRequest = 1000 * (1 / 1e3) * (1769 / 1024) * 0.0000133334 // a second of 1,000 ms for each of 1,000 requests
+    const usd = usdPerMillion(second({ writes: 500, reads: 1000, busyMs: 1000 }))
+    expect(usd).toBeCloseTo(0.5 * 0.625 + 0.125 + 0.2 + 1000 * perRequest, 2)
   })
 })
 

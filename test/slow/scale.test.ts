@@ -1,21 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sweepRows } from '../../bench/scale/document'
-import { simulateSecond } from '../../bench/scale/fleet'
+import { RATES } from '../../bench/scale/findings'
+import { simulateGrowth, simulateSecond } from '../../bench/scale/fleet'
 import { SCENARIOS } from '../../bench/scale/scenarios'
 
-const RATES = join(__dirname, '..', '..', 'bench', 'scale', 'rates.md')
+const DOCUMENT = join(__dirname, '..', '..', 'bench', 'scale', 'rates.md')
 
 describe('npm run bench:scale', () => {
-  /** Figures of the document are those of the present code: a run at 1,000 requests a second is made again. */
+  /** Figures of the document are those of the present code: a run at the lowest rate is made again. */
   test.each(SCENARIOS.map((scenario) => [scenario.id, scenario] as const))(
     '%s: bench/scale/rates.md has what it gives',
     async (_, scenario) => {
-      const points = [{ rps: 1000, second: await simulateSecond(scenario, 1000) }]
+      const rps = scenario.from ?? RATES[0]
+      const points = scenario.grows
+        ? await simulateGrowth(scenario, [rps])
+        : [{ rps, second: await simulateSecond(scenario, rps) }]
       const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
-      const document = readFileSync(RATES, 'utf8')
+      const document = readFileSync(DOCUMENT, 'utf8')
       const section = document.slice(document.indexOf(`(\`${scenario.id}\`)`))
-      const documented = /^\| 1,000 +\|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
+      const documented = new RegExp(`^\\| ${rps.toLocaleString('en')} +\\|.*$`, 'm')
+        .exec(section)![0]
+        .slice(2, -2)
+        .split(' | ')
       const numbers = (cells: readonly string[]) =>
         cells.slice(0, 4).map((cell) => Number.parseFloat(cell.replace(/,/g, '')))
       for (const [i, found] of numbers(row!).entries()) {
