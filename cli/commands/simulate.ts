@@ -10,7 +10,7 @@ import { FORMATS, type Format } from '../simulate/lines/format'
 import { offsetOf } from '../simulate/lines/timestamp'
 import { printSummary } from '../simulate/report/text'
 import { parsePattern } from '../simulate/requests/pattern'
-import { CURRENT, readTable, rulesInForce, rulesOfFile, rulesWith, understood } from '../simulate/rule-sets'
+import { askedOf, CURRENT, readTable, rulesInForce, rulesOfFile, rulesWith, understood } from '../simulate/rule-sets'
 import { checkGates, durationOrNone, type Source, simulate, writeHtml } from '../simulate/run'
 import { parseSets } from '../simulate/set-limit'
 import { isLoopback } from '../tables/local-engine'
@@ -126,6 +126,7 @@ export const addSimulate: AddCommand = (group, session) => {
           against: compared,
           issues: [...new Set([...rules.issues, ...(compared?.issues ?? [])])],
           clients: table?.clients,
+          asked: askedOf(table),
           tier: options.tier,
           instances: options.instances,
           suggest: options.suggest === true,

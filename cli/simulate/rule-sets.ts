@@ -7,6 +7,7 @@ import { readPolicySet } from '../tiers/read-policy-set'
 import { readTiersFile } from '../tiers/tiers-yaml'
 import { ClientDirectory } from './decide/known-clients'
 import type { RuleSet } from './decide/rule-set'
+import type { Asked } from './report/summary'
 import { type SetLimit, withLimits } from './set-limit'
 
 /** What stands for the rules in force instead of a file. */
@@ -25,6 +26,13 @@ export async function readTable(connection: Connection): Promise<TableContent> {
   const items = (await table.policySet()).map(({ item }) => item)
   const [records, { ring }] = [await table.clients(), await readKeyRing(HMAC_RING, table)]
   return { name: await connection.describe('config'), items, clients: new ClientDirectory(records, ring) }
+}
+
+/** Whose exceptions count beside the limits of a file. */
+export function askedOf(table: TableContent | undefined): Asked {
+  const count = (kind: string) => table?.items.filter(({ sk }) => sk.startsWith(`${kind}#`)).length ?? 0
+  const { count: clients = 0, overridden = 0 } = table?.clients ?? {}
+  return { table: table?.name ?? null, clients, overridden, blocks: count('block'), allowances: count('allow') }
 }
 
 /** Rules as they are written. */

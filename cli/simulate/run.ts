@@ -15,7 +15,7 @@ import { requestMaker } from './lines/to-request'
 import { ProgressBar } from './progress-bar'
 import { toHtml } from './report/html'
 import { DemandRecorder } from './report/suggest'
-import { type Summary, summaryOf } from './report/summary'
+import { type Asked, type Summary, summaryOf } from './report/summary'
 import type { LoggedRequest } from './requests/logged-request'
 import { type PatternOptions, type Phase, patternRequests } from './requests/pattern'
 import { decidedOf, withUnasked } from './requests/unasked'
@@ -48,6 +48,7 @@ export interface RunOptions {
   /** What is wrong with the rules, which are in force all the same. */
   readonly issues: readonly string[]
   readonly clients?: KnownClients
+  readonly asked: Asked
   readonly tier?: string
   readonly instances: number
   readonly suggest: boolean
@@ -110,6 +111,7 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
   if (simulation.requests === 0) throw nothingIn(title, stats)
   const summary = summaryOf(simulation, {
     source: title,
+    asked: options.asked,
     stats,
     top,
     instances,

@@ -20,6 +20,9 @@ export class ClientDirectory implements KnownClients {
   private readonly stored = new Map<string, string>()
   /** Records that are invalid. */
   readonly invalid: number
+  /** Clients, and those of them that have overrides. */
+  readonly count: number
+  readonly overridden: number
 
   constructor(records: readonly StoredItem[], keys: SubjectKeys) {
     let invalid = 0
@@ -37,6 +40,9 @@ export class ClientDirectory implements KnownClients {
         for (const key of keys.allOf(name)) this.stored.set(key, name)
     }
     this.invalid = invalid
+    const clients = [...this.ids.values()]
+    this.count = clients.length
+    this.overridden = clients.filter(({ overrides }) => Object.keys(overrides).length > 0).length
   }
 
   byKey(key: string): Client | undefined {

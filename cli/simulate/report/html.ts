@@ -1,7 +1,7 @@
 import { unjudgedIn } from '../gates'
 import { escaped, nearnessPlot, timePlot } from './plots'
 import type { SideSummary, Summary } from './summary'
-import { policyLimit, tierText } from './text'
+import { askedText, policyLimit, tierText } from './text'
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8886; --allowed: #2a78b8; --denied: #d2432e; --before: #8a8f98 }
@@ -30,6 +30,7 @@ export function toHtml(summary: Summary, top: number): string {
 <h1>${escaped(title)}</h1>
 <p><small>${number(summary.requests)} requests of ${number(summary.clientCount)} clients, ${escaped(from)} to ${escaped(to)}</small></p>
 ${unjudged === 0 ? '' : `<p class="big">${number(unjudged)} of ${number(summary.requests + summary.unreadable)} lines cannot be read or understood, so nothing is known of them.</p>`}
+<p><small>${escaped(askedText(summary))}.</small></p>
 ${table(['rules', '#allowed', '#denied', '#denied %', '#not decided by a limit', '#DynamoDB, $'], sides.map(sideRow))}
 ${against ? `<p class="big">${number(summary.newlyDeniedClients!)} clients newly denied, ${number(summary.noLongerDeniedClients!)} no longer; ${number(summary.newlyDeniedRequests!)} requests newly denied, ${number(summary.noLongerDeniedRequests!)} no longer.</p>` : ''}
 <h2>Requests over time</h2>

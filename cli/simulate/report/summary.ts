@@ -8,10 +8,22 @@ import type { Stretch } from './series'
 import type { Suggestion } from './suggest'
 import type { ClientTally, PolicyTally } from './tally'
 
+/** Whose exceptions count beside the limits. */
+export interface Asked {
+  /** The config table; `null` where none was asked. */
+  readonly table: string | null
+  /** Clients whose records are valid, and those of them with overrides. */
+  readonly clients: number
+  readonly overridden: number
+  readonly blocks: number
+  readonly allowances: number
+}
+
 /** What `sluice simulate` reports, and prints with `--json`. Times are ISO 8601, shares are from 0 to 1. */
 export interface Summary extends SideSummary {
   /** Of the requests, what the file or the pattern says. */
   readonly source: string
+  readonly asked: Asked
   readonly from: string
   readonly to: string
   readonly unreadable: number
@@ -112,6 +124,7 @@ interface NearSummary {
 
 export interface SummaryOptions {
   readonly source: string
+  readonly asked: Asked
   readonly stats: Pick<LogStats, 'unreadable' | 'examples' | 'wholeSeconds'>
   /** Entries of each list. */
   readonly top: number
@@ -123,9 +136,10 @@ export interface SummaryOptions {
 export function summaryOf(simulation: Simulation, options: SummaryOptions): Summary {
   const { sides, firstAt = 0, lastAt } = simulation
   const [side, before] = sides
-  const { source, stats, top, suggestions } = options
+  const { source, asked, stats, top, suggestions } = options
   return {
     source,
+    asked,
     from: iso(firstAt),
     to: iso(lastAt),
     ...sideOf(side),

@@ -31,6 +31,7 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
     )
   print.line()
   for (const side of against ? [summary, against] : [summary]) printSide(side, print)
+  print.line(askedText(summary))
   print.line()
   printPolicies(summary, print)
   printRoutes(summary, print, top)
@@ -48,6 +49,13 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
   if (summary.notes.length > 0) print.line()
   print.line('Not known from a log:')
   for (const sentence of summary.cannotKnow) print.line(`- ${sentence}`)
+}
+
+/** Whose overrides and blocks counted. */
+export function askedText({ asked: { table, clients, overridden, blocks, allowances } }: Summary): string {
+  if (table === null)
+    return 'No config table was asked (--table, --stack or --endpoint names one): overrides, blocks and disabled clients do not count'
+  return `Of ${table}: ${counted(clients, 'client')}, ${number(overridden)} with overrides, ${counted(blocks, 'block')} and ${counted(allowances, 'allowance')} count`
 }
 
 function printSide({ rules, allowed, denied, deniedShare, undecided }: SideSummary, print: Printer): void {

@@ -47,7 +47,18 @@ it('compares with what is in force, with clients, their own limits and blocks as
 `,
   )
   const report = await deployment.json(['simulate', '--log', log, '--tiers', tiers, '--against', 'current'])
+  const { out } = await deployment.sluice(['simulate', '--log', log, '--tiers', tiers])
+  expect(out).toContain(
+    `\nOf table sluice-config at ${deployment.endpoint}: 2 clients, 1 with overrides, 1 block and 0 allowances count\n`,
+  )
   expect(report).toMatchObject({
+    asked: {
+      table: `table sluice-config at ${deployment.endpoint}`,
+      clients: 2,
+      overridden: 1,
+      blocks: 1,
+      allowances: 0,
+    },
     denied: 7,
     undecided: { blocked: 1 },
     against: { denied: 2, undecided: { blocked: 1 }, rules: `current (table sluice-config at ${deployment.endpoint})` },

@@ -92,6 +92,12 @@ describe('logs of each format', () => {
     })
   })
 
+  it('without a config table, which is said', async () => {
+    const { out } = await log(requests(2))
+    expect(out).toContain('\nNo config table was asked (--table, --stack or --endpoint names one): overrides, blocks')
+    expect((await json(requests(2))).asked).toMatchObject({ table: null, clients: 0, blocks: 0 })
+  })
+
   it('the Common Log Format, whose times are in whole seconds, which is said', async () => {
     const report = await json(CLF.join('\n'), '--tier', 'free')
     expect(report).toMatchObject({ requests: 4, denied: 1, wholeSeconds: 4, clients: [{ client: 'user:bob' }] })
