@@ -1,7 +1,17 @@
 import { UserError } from '../exit'
 import { subjectOf } from '../facade/callers'
 import type { Counter } from '../facade/counters'
-import { type CompiledPolicy, distinct, Plans, type Rules, rulesOf, rulesOfRoute } from '../facade/decisions'
+import {
+  type Charge,
+  type CompiledPolicy,
+  distinct,
+  idOf,
+  isFair,
+  Plans,
+  type Rules,
+  rulesOf,
+  rulesOfRoute,
+} from '../facade/decisions'
 import type { Route } from '../facade/policies'
 import { printed } from '../facade/values'
 import { isCounted } from './asked'
@@ -34,6 +44,22 @@ export function countedOf(one: Subject): Counted[] {
     ...counted,
     compiled: { ...counted.compiled, name: `${counted.policy} ${id}` },
   }))
+}
+
+/** What the subject's requests charge fair policies that it shares with others, as their caller. */
+export function sharedBy(one: Subject): Charge[] {
+  const { tier, client, configuration, stateKeys, inputs, name } = one
+  const caller = { key: stateKeys.keyOf(name), weight: tier?.weight ?? 1 }
+  const charges = [undefined, ...configuration.policies.routes].flatMap((route): Charge[] => {
+    const plan = new Plans(() => {}).planFor(configuration, tier, rulesOfRoute(route), client)
+    return plan.groups.filter(isFair).map(({ who, route: own, policies }) => ({
+      key: stateKeys.keyOf(subjectOf(who, inputs, own)),
+      policies: policies.filter(({ fair }) => fair),
+      cost: 0,
+      caller,
+    }))
+  })
+  return [...new Map(charges.map((charge) => [`${charge.key} ${idOf(charge.policies)}`, charge])).values()]
 }
 
 /** What a request charges somewhere. */

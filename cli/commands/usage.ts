@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { durationMs } from '../arguments'
-import { countedOf } from '../callers/counted'
+import { countedOf, sharedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import {
@@ -16,7 +16,7 @@ import {
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
-import { type OpenReservations, reservationsOf, type Usage, usageOf } from '../facade/counters'
+import { type OpenReservations, reservationsOf, sharesOf, type Usage, usageOf } from '../facade/counters'
 import type { EpochMs } from '../facade/values'
 import { duration } from '../terminal/output'
 import { pause } from '../terminal/pause'
@@ -66,11 +66,12 @@ interface Standing {
 
 async function standingOf(opened: OpenSubject, now: EpochMs): Promise<Standing> {
   const { subject, store } = opened
-  const [usage, reservations] = await Promise.all([
+  const [usage, shares, reservations] = await Promise.all([
     usageOf(opened, countedOf(subject), now),
+    sharesOf(opened, sharedBy(subject)),
     reservationsOf(store, subject.stateKeys.keyOf(subject.name), now),
   ])
-  return { usage, reservations }
+  return { usage: [...usage, ...shares], reservations }
 }
 
 /** @param drawn lines to draw over. @returns the lines drawn now. */

@@ -8,7 +8,7 @@ import { unitsReturned } from '../../limiter/algorithms/units-returned'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
 import { gridOf } from '../../limiter/policies/quota'
-import type { RateLimiter } from '../../limiter/rate-limiter'
+import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
 import { RESERVATIONS } from '../../limiter/reservations/reserved'
 import {
   type CallOptions,
@@ -108,6 +108,21 @@ export async function usageOf({ limiter, store }: Asked, counted: readonly Count
       ...(periods && { periods }),
     }
   })
+}
+
+/** The shares of a caller that hold now, of the fair policies that it is charged with others. */
+export async function sharesOf({ limiter }: Pick<Asked, 'limiter'>, charges: readonly Charge[]): Promise<Usage[]> {
+  const each = charges.map(async (charge) => {
+    const { policies } = await limiter.peek([charge])
+    return charge.policies.flatMap(({ name, costName = null }): Usage[] => {
+      const share = policies[`${name}.share`]
+      if (!share) return []
+      const { limit, remaining, resetAfterMs } = share
+      const used = Math.max(0, limit - remaining)
+      return [{ policy: `${name}.share`, route: null, cost: costName, limit, used, remaining, resetAfterMs }]
+    })
+  })
+  return (await Promise.all(each)).flat()
 }
 
 const isReadFromItem = (compiled: CompiledPolicy): boolean =>

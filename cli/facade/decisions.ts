@@ -34,7 +34,7 @@ export {
   planPreflight,
   selectTier,
 } from '../../lambda/steps'
-export { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
+export { type CompiledPolicy, distinct, idOf, isFair } from '../../limiter/compiled-policy'
 export type { Decision } from '../../limiter/decision'
 export type { Charge, RateLimiter } from '../../limiter/rate-limiter'
 export { type Counting, costNames, takenFrom, type Units } from '../../limiter/request'
