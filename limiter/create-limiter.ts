@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, isFair, policiesByName } from './compiled-policy'
 import { loadForOutage } from './consistency/strategies'
+import { peekBefore } from './consistency/strategy'
 import { ConfigError, invalidValue, Mistake, type MistakeCode, printed } from './errors'
 import type { Limiter, LimiterOf, LimiterOptions, SubjectCharge } from './limiter'
 import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
@@ -170,7 +171,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     peek: async (subject, options = {}) => {
       checkNames(options, TAKING, 'peek')
-      return limiter.peek([charge(subject, options)])
+      return limiter.peek([charge(subject, options)], peekBefore)
     },
     refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
       const given = charge(subject, { cost, costs })

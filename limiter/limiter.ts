@@ -155,7 +155,10 @@ export interface Limiter<
    * error of its first call: ReservationError, ConfigError.
    */
   meter(reservation: string, options?: MeterOptions): Meter<CostName>
-  /** What `take` would say, taking nothing. */
+  /**
+   * What is left now, and what a request of that cost would meet, taking nothing: of a new subject with a limit of 10,
+   * `remaining` is 10. `allowed` and `retryAfterMs` are those of a request of cost 1, or of another by the options.
+   */
   peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>
   /**
    * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:

@@ -83,12 +83,16 @@ export class RateLimiter {
     return this.items.view(key)?.item
   }
 
-  /** What `decide` would say, taking nothing. */
-  async peek(given: readonly Charge[]): Promise<Decision> {
+  /**
+   * What `decide` would say, taking nothing.
+   *
+   * @param look whether what remains is told with or without what the request would take.
+   */
+  async peek(given: readonly Charge[], look = peek): Promise<Decision> {
     const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).withKnownShares(given) : given
     const charges = held.map(toUnits)
     await this.strategies.load(charges)
-    return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
+    return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
   }
 
   /** Gives back units that were charged just now, or when the options say so. */

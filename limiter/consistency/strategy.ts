@@ -1,4 +1,4 @@
-import type { Verdicts } from '../algorithms/algorithm'
+import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import { type Charge, type ChargeTime, type Subject, takesNone } from '../request'
 import { allAllow, chargedIn } from '../steps'
 import type { SubjectVerdicts } from '../view'
@@ -56,6 +56,18 @@ export async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledRe
 
 export async function peek(part: Part): Promise<SubjectVerdicts> {
   return { policies: part.policies, verdicts: await part.strategy.peek(part) }
+}
+
+/** The same, with what the policies have now: without what the request would take of it. */
+export async function peekBefore(part: Part): Promise<SubjectVerdicts> {
+  const { policies, verdicts } = await peek(part)
+  const now = part.strategy.standing(part)
+  const before = (verdict: Verdict, i: number): Verdict => {
+    if (!verdict.allowed || !now) return verdict
+    const { remaining, resetAfterMs } = now[i]!
+    return { ...verdict, remaining, resetAfterMs }
+  }
+  return { policies, verdicts: verdicts.map(before) }
 }
 
 export const allowedByAll = (answers: readonly SubjectVerdicts[]): boolean =>

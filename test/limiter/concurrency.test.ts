@@ -275,7 +275,7 @@ describe('a limiter with a policy on running requests', () => {
     const { one, time } = scene()
     await one.acquire('a')
     time.now += 20_000
-    expect((await one.peek('a')).policies.running).toMatchObject({ allowed: true, limit: 3, remaining: 1 })
+    expect((await one.peek('a')).policies.running).toMatchObject({ allowed: true, limit: 3, remaining: 2 })
     expect(await one.peek('a', { cost: 0 })).toMatchObject({ remaining: 2, resetAfterMs: 40_000 })
   })
 

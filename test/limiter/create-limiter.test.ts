@@ -170,7 +170,7 @@ describe('a limiter', () => {
     const limiter = limiterOn(new MemoryStore(), new TestClock(), [minute])
     expect(await limiter.take('a')).toMatchObject({ remaining: 9 })
     expect(await limiter.takeAll([{ subject: 'a' }], { cost: 3 })).toMatchObject({ remaining: 6 })
-    expect(await limiter.peek('a')).toMatchObject({ remaining: 5 })
+    expect(await limiter.peek('a')).toMatchObject({ allowed: true, remaining: 6 })
     expect(await limiter.peek('a', { cost: 7 })).toMatchObject({ allowed: false, remaining: 6 })
     await limiter.refund('a')
     await limiter.refund('a', 2)

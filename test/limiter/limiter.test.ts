@@ -72,7 +72,7 @@ describe('a limiter', () => {
     it('peeks without charging', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
       const subject = newSubject()
-      expect(await limiter.peek(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 0 })
+      expect(await limiter.peek(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 3 })
       expect(await limiter.peek(subject, { cost: 4 })).toMatchObject({
         allowed: false,
         remaining: 3,
