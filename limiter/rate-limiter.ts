@@ -86,13 +86,13 @@ export class RateLimiter {
   /**
    * What `decide` would say, taking nothing.
    *
-   * @param look whether what remains is told with or without what the request would take.
+   * @param how whether what remains is told with or without what the request would take.
    */
-  async peek(given: readonly Charge[], look = peek): Promise<Decision> {
+  async peek(given: readonly Charge[], how = peek): Promise<Decision> {
     const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).withKnownShares(given) : given
     const charges = held.map(toUnits)
     await this.strategies.load(charges)
-    return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
+    return compose(await Promise.all(this.partsOf(charges).map((part) => how(part))))
   }
 
   /** Gives back units that were charged just now, or when the options say so. */
