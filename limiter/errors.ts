@@ -198,6 +198,10 @@ export class StoreUnavailableError extends SluiceError {
   }
 }
 
+/** Whether an item gets more writes than the store takes. */
+export const isHotKey = (error: unknown): error is StoreUnavailableError =>
+  error instanceof StoreUnavailableError && error.reason === 'hot-key'
+
 /** A value as a message shows it: short, quoted, never throwing. */
 export function printed(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)

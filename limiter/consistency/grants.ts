@@ -2,13 +2,13 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
-import { ignoreUnavailable } from '../errors'
+import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity } from './capacity'
 import type { LeaseState } from './lease'
 import type { Size } from './lease-size'
-import { type Ask, type Grant, isHot, OwnItem } from './own-item'
+import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, draw } from './pool-plans'
 import {
   allowedBy,
@@ -60,7 +60,7 @@ export class Grants {
     }
     if (state.pools.count > 1) return this.fromPool(ask)
     return this.fromItem(ask).catch((error) => {
-      if (isHot(error) && mostPools(policies, this.items.now()) > 1) state.unread = 'throttled'
+      if (isHotKey(error) && mostPools(policies, this.items.now()) > 1) state.unread = 'throttled'
       throw error
     })
   }
@@ -181,7 +181,7 @@ export class Grants {
   /** Makes a call to a pool, and counts those that were throttled. */
   private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
     return this.own.unlessThrottled(state, call).catch((error) => {
-      if (isHot(error)) state.failedWrites++
+      if (isHotKey(error)) state.failedWrites++
       throw error
     })
   }

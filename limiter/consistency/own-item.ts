@@ -3,7 +3,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import type { Decider } from '../decider'
-import { StoreUnavailableError } from '../errors'
+import { isHotKey } from '../errors'
 import { allAllow } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
 import type { LeaseState } from './lease'
@@ -85,7 +85,7 @@ export class OwnItem {
     try {
       return await call()
     } catch (error) {
-      if (isHot(error)) {
+      if (isHotKey(error)) {
         const now = this.items.now()
         state.size.onThrottled(now)
         pauseThrottled(state, error, now)
@@ -114,7 +114,3 @@ export class OwnItem {
     })
   }
 }
-
-/** Whether an item gets more writes than the store takes. */
-export const isHot = (error: unknown): error is StoreUnavailableError =>
-  error instanceof StoreUnavailableError && error.reason === 'hot-key'

@@ -1,6 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Decider } from '../decider'
-import { StoreUnavailableError } from '../errors'
+import { isHotKey } from '../errors'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { SubjectVerdicts } from '../view'
@@ -17,8 +17,8 @@ const HOT_MS = 45_000
  * One write for each request that is allowed, and never more than the limit.
  *
  * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, within the bound
- * of leases; unless one of its policies cannot be leased, `autoLease` is off, or the request takes more of one policy
- * than of another.
+ * of leases. Where one of its policies cannot be leased, `autoLease` is off, or the request takes more of one policy
+ * than of another, the write is tried once more: the partition may be hot because of another item.
  */
 export class Strict implements Strategy {
   /** Loaded before the first subject is hot. */
@@ -42,8 +42,8 @@ export class Strict implements Strategy {
   take(charge: Charge): Promise<Verdicts> {
     if (this.isHot(charge)) return this.leased!.take(charge)
     return this.writes.take(charge).catch(async (error) => {
-      const isHot = error instanceof StoreUnavailableError && error.reason === 'hot-key'
-      if (!isHot || !isLeasable(charge)) throw error
+      if (!isHotKey(error)) throw error
+      if (!isLeasable(charge)) return this.writes.take(charge)
       this.leased ??= await this.loadLeased()
       this.remember(charge.key)
       return this.leased.take(charge)
