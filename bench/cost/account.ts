@@ -1,4 +1,6 @@
 import type { BenchEngine } from '../engine'
+import { usdPerMillion } from '../scale/findings'
+import measured from '../scale/measured.json'
 import {
   billOf,
   type CheckedGoal,
@@ -12,7 +14,7 @@ import {
 } from './bill'
 import type { Decisions } from './decisions'
 import type { CostOptions } from './options'
-import { PRICES_READ } from './prices'
+import { PRICES_READ, type Prices } from './prices'
 import { measureRival } from './rival'
 import { measureSluice } from './sluice'
 import { instancesFor, sampled, type Traffic, toTraffic } from './traffic'
@@ -25,6 +27,16 @@ const GOALS = { allowed: 0.7, halfAbuse: 0.36 } as const
  * became free for an abuser are used again.
  */
 const MORE_ABUSERS = [5, 25] as const
+
+/** Of the simulated fleets those whose limits lie in one item, in several pools, and in the pools of a hot caller. */
+const AT_SCALE: readonly string[] = ['even', 'leased-global', 'hot-leased']
+
+/** DynamoDB and Lambda at the highest rate that was simulated, in US dollars for a million requests. */
+export interface ScaleCost {
+  readonly what: string
+  readonly rps: number
+  readonly usd: number
+}
 
 /** Everything that `npm run cost` prints. */
 export interface Account {
@@ -40,6 +52,7 @@ export interface Account {
   readonly dynamodb: number
   /** DynamoDB's part when as much abuse comes from more callers. */
   readonly byAbusers: readonly { readonly abusers: number; readonly usd: number }[]
+  readonly atScale: readonly ScaleCost[]
   readonly peers: readonly Peer[]
   readonly withoutLimiter: readonly Line[]
   readonly goals: readonly CheckedGoal[]
@@ -70,6 +83,7 @@ export async function accountFor(engine: BenchEngine, options: CostOptions): Pro
     bill: billOf(decisions, options, prices),
     dynamodb,
     byAbusers,
+    atScale: options.peers ? costsAtScale(prices) : [],
     peers: options.peers
       ? [...(await rivals(engine, options, traffic)), ...publishedPeers(denied, options.rps, policies, prices)]
       : [],
@@ -82,6 +96,14 @@ export async function accountFor(engine: BenchEngine, options: CostOptions): Pro
     ],
   }
 }
+
+const costsAtScale = (prices: Prices): ScaleCost[] =>
+  measured
+    .filter(({ id }) => AT_SCALE.includes(id))
+    .map(({ title, points }) => {
+      const { rps, second } = points.at(-1)!
+      return { what: title, rps, usd: usdPerMillion(second, prices) }
+    })
 
 function trafficOf({ rps, clients, abusers, instances, lambdaMs, lambdaMsKnown }: CostOptions, abuse: number): Traffic {
   const meanMs = lambdaMs * (1 - abuse) + lambdaMsKnown * abuse

@@ -5,13 +5,14 @@ const usd = (value: number): string => `$${value.toFixed(3)}`
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 /** The account as text. */
-export function accountText({ traffic, decisions, goals, peers, ...account }: Account): string {
+export function accountText({ traffic, decisions, goals, peers, atScale, ...account }: Account): string {
   const { clients, abusers, instances, perMinute, rps } = traffic
   const limits = `${account.policies} ${account.policies === 1 ? 'limit' : 'limits'} on each caller, the tightest ${perMinute} a minute`
   const callers = `${clients} clients at half of it${abusers > 0 ? ` and ${abusers} that never ${abusers === 1 ? 'stops' : 'stop'}` : ''}, ${instances} instances`
   const notes = [
     `Measured: ${decisions.allowed + decisions.denied} decisions of the real authorizer by a simulated clock, each call metered by the size of its items; a write whose`,
     `condition fails is billed, too. ${percent(account.denied)} were denied.`,
+    `Simulated: by npm run bench:scale, the time of Lambda too.`,
     `Assumed: --lambda-ms, --lambda-ms-known, --backend-ms. Left out: cold starts, storage, logs, data transfer, free tiers.`,
   ]
   return [
@@ -29,6 +30,13 @@ export function accountText({ traffic, decisions, goals, peers, ...account }: Ac
       ]),
     ]),
     '',
+    ...(atScale.length === 0
+      ? []
+      : ['DynamoDB and Lambda for other limits, at the highest rate that was simulated', '']),
+    ...columns(
+      atScale.map(({ what, usd: cost, rps: rate }) => [what, usd(cost), 'simulated', `${rate.toLocaleString('en')}/s`]),
+    ),
+    ...(atScale.length === 0 ? [] : ['']),
     ...(peers.length === 0 ? [] : ['What other limiters add, under the same traffic', '']),
     ...columns(
       peers.length === 0

@@ -1,5 +1,5 @@
 import { lambdaUsd } from '../cost/bill'
-import { US_EAST_1 } from '../cost/prices'
+import { type Prices, US_EAST_1 } from '../cost/prices'
 import type { Second, Sweep } from './second'
 
 /** Requests a second that are simulated. */
@@ -21,10 +21,10 @@ export function exactShare(second: Second): number {
 const MEMORY_MB = 1769
 
 /** What DynamoDB and Lambda bill for a million requests, in US dollars. */
-export function usdPerMillion({ offered, writes, reads, busyMs }: Second): number {
-  const { dynamodbMillionWriteUnits, dynamodbMillionReadUnits } = US_EAST_1
+export function usdPerMillion({ offered, writes, reads, busyMs }: Second, prices: Prices = US_EAST_1): number {
+  const { dynamodbMillionWriteUnits, dynamodbMillionReadUnits } = prices
   const calls = (writes * dynamodbMillionWriteUnits + reads * dynamodbMillionReadUnits) / offered
-  return calls + lambdaUsd(busyMs / offered, MEMORY_MB, US_EAST_1)
+  return calls + lambdaUsd(busyMs / offered, MEMORY_MB, prices)
 }
 
 const CAUSES = {
