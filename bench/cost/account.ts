@@ -83,7 +83,7 @@ export async function accountFor(engine: BenchEngine, options: CostOptions): Pro
     bill: billOf(decisions, options, prices),
     dynamodb,
     byAbusers,
-    atScale: options.peers ? costsAtScale(prices) : [],
+    atScale: costsAtScale(prices),
     peers: options.peers
       ? [...(await rivals(engine, options, traffic)), ...publishedPeers(denied, options.rps, policies, prices)]
       : [],

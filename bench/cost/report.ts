@@ -36,7 +36,7 @@ export function accountText({ traffic, decisions, goals, peers, atScale, ...acco
     ...columns(
       atScale.map(({ what, usd: cost, rps: rate }) => [what, usd(cost), 'simulated', `${rate.toLocaleString('en')}/s`]),
     ),
-    ...(atScale.length === 0 ? [] : ['']),
+    '',
     ...(peers.length === 0 ? [] : ['What other limiters add, under the same traffic', '']),
     ...columns(
       peers.length === 0

@@ -171,6 +171,15 @@ describe('npm run cost', () => {
     expect(account.denied).toBeCloseTo(0.9, 1)
   })
 
+  test('tells what limits in pools cost, by the prices of the region', async () => {
+    const engine = { name: 'dynalite', endpoint: '', stop: async () => {} } as const
+    const options = parseCostOptions(['--rps', '50', '--requests', '300', '--no-peers', '--abuse', '0'])
+    const free = Object.fromEntries(Object.keys(options.prices).map((name) => [name, 0]))
+    const { atScale } = await accountFor(engine, { ...options, prices: withPrices(free) })
+    expect(atScale.map(({ usd }) => usd)).toEqual([0, 0, 0])
+    for (const { rps } of atScale) expect(rps).toBeGreaterThanOrEqual(20_000)
+  })
+
   test.each([
     [['--abuse', '1'], '--abuse must be a share from 0 to below 1, got "1"'],
     [['--policies', '31'], '--policies must be an integer from 1 to 30, got "31"'],
