@@ -30,9 +30,8 @@ export function accountText({ traffic, decisions, goals, peers, atScale, ...acco
       ]),
     ]),
     '',
-    ...(atScale.length === 0
-      ? []
-      : ['DynamoDB and Lambda for other limits, at the highest rate that was simulated', '']),
+    'DynamoDB and Lambda for other limits, at the highest rate that was simulated',
+    '',
     ...columns(
       atScale.map(({ what, usd: cost, rps: rate }) => [what, usd(cost), 'simulated', `${rate.toLocaleString('en')}/s`]),
     ),
