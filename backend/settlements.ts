@@ -3,7 +3,7 @@ import type { UsedUnits } from '../limiter/options'
 /** What settlements need of a `Settler`. */
 interface RequestSettler {
   settle(reservation: string, used: UsedUnits | undefined): Promise<boolean>
-  release(reservation: string): Promise<boolean>
+  releaseSlots(reservation: string): Promise<boolean>
 }
 
 /** Where settlements go. */
@@ -94,7 +94,7 @@ const toStderr = (event: string, message: string) =>
   void process.stderr.write(`${JSON.stringify({ level: 'warn', event, message, source: 'sluice/backend' })}\n`)
 
 const endWith = (settler: RequestSettler, reservation: string, { used, isHandedOn }: Ending): Promise<boolean> =>
-  isHandedOn && used === undefined ? settler.release(reservation) : settler.settle(reservation, used)
+  isHandedOn && used === undefined ? settler.releaseSlots(reservation) : settler.settle(reservation, used)
 
 /** Anything may be thrown, also what cannot be converted to a string. */
 function textOf(error: unknown): string {

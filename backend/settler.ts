@@ -32,7 +32,7 @@ export class Settler {
   /**
    * Frees the slots that a request holds of concurrency policies: it has ended, and another process settles its units.
    */
-  async release(reservation: string): Promise<boolean> {
+  async releaseSlots(reservation: string): Promise<boolean> {
     const reserved = parseReservation(reservation).map((one): Reserved => {
       const holders = one.holders.filter(({ isInternal }) => !isInternal)
       return { ...one, entries: [], holders, isShared: false }

@@ -117,10 +117,11 @@ const LATEST_ANSWER_MS = 8500
  * Returns how long it has waited, in milliseconds.
  */
 async function waitForSlot(
-  { outcome: { decision }, now }: TraceWith<'outcome'>,
+  { outcome: { decision }, taken = [], now }: TraceWith<'outcome'>,
   { clock, wait = timer }: AuthorizerParts,
 ): Promise<number> {
-  const waitMs = Math.min(decision?.waitMs ?? 0, LATEST_ANSWER_MS - (clock() - now))
+  const delays = taken.map(({ policy, standing }) => (policy.waits && standing?.delayMs) || 0)
+  const waitMs = Math.min(decision?.delayMs ?? 0, Math.max(0, ...delays), LATEST_ANSWER_MS - (clock() - now))
   if (waitMs <= 0) return 0
   await wait(waitMs)
   return waitMs

@@ -60,8 +60,6 @@ export interface Decision<PolicyName extends string = string> extends Standing {
    * store was reached.
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
-  /** The part of `delayMs` that the caller of the limiter waits, for policies with `delayIn: authorizer`. */
-  readonly waitMs: number
   /** Allowed in the share by which a limit may be overrun. */
   readonly overrun: boolean
   /** Allowed although a policy with `action: observe` would have denied it. */
@@ -107,7 +105,6 @@ export function compose(
   let shown: Standing | undefined
   let retryAfterMs = 0
   let delayMs = 0
-  let waitMs = 0
   let chargedAt = Infinity
   let isOverrun = false
   let isObserved = false
@@ -127,7 +124,6 @@ export function compose(
       }
       retryAfterMs = Math.max(retryAfterMs, standing.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
-      if (policy.waits) waitMs = Math.max(waitMs, standing.delayMs)
       isOverrun ||= standing.exceeded === 'overrun'
       isObserved ||= standing.exceeded === 'observe'
       isDeprioritized ||= standing.exceeded === 'deprioritize'
@@ -151,7 +147,6 @@ export function compose(
     retryAfterMs,
     delayMs: allowed ? delayMs : 0,
     policy: name,
-    waitMs: allowed ? waitMs : 0,
     overrun: allowed && isOverrun,
     observed: allowed && isObserved,
     priority: allowed && isDeprioritized ? 'low' : 'normal',
@@ -227,7 +222,6 @@ export function tooLate(decision: Decision, leftMs: number): Decision {
     policy,
     retryAfterMs: Math.ceil(decision.delayMs - leftMs),
     chargedAt: null,
-    waitMs: 0,
     overrun: false,
     observed: false,
     priority: 'normal',

@@ -104,15 +104,6 @@ export interface Limiter<
     options?: ReserveOptions<CostName>,
   ): Promise<Slot<PolicyName, CostName>>
   /**
-   * Frees what another process acquired, by the `reservation` of its slot; what it reserved stays charged. `settle`
-   * frees it, too.
-   *
-   * @returns false when nothing is held any more: it was released or settled before, its time is over, or the subject
-   * was reset.
-   * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
-   */
-  release(reservation: string): Promise<boolean>
-  /**
    * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
    * none. With `reserve`, the first subject is the caller: the reservation is stored with it, and uses up its places
    * alone.
@@ -139,8 +130,9 @@ export interface Limiter<
   ): Promise<Decision<PolicyName>>
   /**
    * Settles a reservation to what was really used: gives back what was not, and charges what was used beyond it, past
-   * the limit too, so that no request passes until that is paid. It counts once, however often it is called. After the
-   * reservation's time it charges what is beyond it, and gives nothing back; an hour later it does nothing.
+   * the limit too, so that no request passes until that is paid. It frees the slots of the request. It counts
+   * once, however often and in whichever process it is called. After the reservation's time it charges what is beyond
+   * it, and gives nothing back; an hour later it does nothing.
    *
    * @param used units of all policies that are reserved, or by the cost's name: `{ costs: { tokens: 812 } }`. What is
    * not said stays as reserved.
@@ -149,7 +141,7 @@ export interface Limiter<
    * time, or 1,000 newer reservations of the caller needed its place after that.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
-  settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>
+  settle(reservation: string, used?: UsedUnits<CostName>): Promise<boolean>
   /**
    * Debits a reservation while an answer is streamed, and says when to stop. An invalid reservation or `step` is an
    * error of its first call: ReservationError, ConfigError.
@@ -161,8 +153,8 @@ export interface Limiter<
    */
   peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>
   /**
-   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
-   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
+   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, decision)`. Without
+   * the decision they are taken for charged now. Of policies that say `cost`, it gives
    * back what `costs` says, or 1 unit.
    *
    * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when it can no

@@ -36,7 +36,6 @@ function combined(first: Decision, second: Decision): Decision {
     ...shown,
     chargedAt: shown.allowed && chargedAt.length > 0 ? Math.min(...chargedAt) : null,
     delayMs: shown.allowed ? Math.max(first.delayMs, second.delayMs) : 0,
-    waitMs: shown.allowed ? Math.max(first.waitMs, second.waitMs) : 0,
     degraded: first.degraded || second.degraded,
     overrun: shown.allowed && (first.overrun || second.overrun),
     observed: shown.allowed && (first.observed || second.observed),

@@ -52,7 +52,7 @@ export interface TieredLimiter {
   /** Debits a decision's reservation while an answer is streamed, as `meter` of a limiter does. */
   meter(reservation: string, options?: MeterOptions): Meter
   /** Frees the slots of a decision whose request has ended, and leaves its units to the process that settles them. */
-  release(reservation: string): Promise<boolean>
+  releaseSlots(reservation: string): Promise<boolean>
   /** For a program that stops: gives leased units back, and sends counts in memory to the store. */
   close(): Promise<void>
 }

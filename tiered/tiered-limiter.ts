@@ -52,7 +52,7 @@ export function tieredLimiter(
     },
     settle: async (reservation, used) => (await settler()).settle(reservation, used),
     meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
-    release: async (reservation) => (await settler()).release(reservation),
+    releaseSlots: async (reservation) => (await settler()).releaseSlots(reservation),
     close,
   }
 }

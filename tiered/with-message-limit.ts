@@ -76,7 +76,7 @@ const milliseconds = {
 
 const OPTIONS = {
   limiter: {
-    schema: has('decideMessage', 'settle', 'release'),
+    schema: has('decideMessage', 'settle', 'releaseSlots'),
     wanted: 'what createTieredLimiter({ client, configTable, stateTable }) returns',
   },
   takes: func('a function of the event'),

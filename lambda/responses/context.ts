@@ -167,7 +167,6 @@ const NOTHING_COUNTED: Decision = {
   resetAfterMs: 0,
   retryAfterMs: 0,
   delayMs: 0,
-  waitMs: 0,
   overrun: false,
   observed: false,
   priority: 'normal',

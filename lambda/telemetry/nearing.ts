@@ -27,6 +27,8 @@ export interface Taken {
     /** Its place in the subject's item. */
     readonly prefix: string
     readonly consistency: string
+    /** Whether the authorizer waits until it is a request's turn. */
+    readonly waits?: boolean
     readonly written: { readonly burst?: number; readonly algorithm?: string }
   }
 }

@@ -72,6 +72,20 @@ describe('a request past the limit', () => {
     }
   })
 
+  it('waits for the policies that say so, however long others would, and not if one denies', async () => {
+    const here = { action: 'delay', maxDelay: '1s', limit: 1, window: '1s', algorithm: 'fixed-window' }
+    const there = { ...here, window: '2s', maxDelay: '20s', delayIn: 'backend' }
+    const policies = [policy({ ...here, name: 'here' }), policy({ ...there, name: 'there' })]
+    const waited: number[] = []
+    const set = parseTiersFile({ tiers: { anonymous, free: { policies } } }, 'tiers.yaml')
+    const gateway = new Gateway({ set, wait: async (ms) => void waited.push(ms) })
+    gateway.clock.now -= gateway.clock.now % 2000
+    expect(await gateway.http(request)).toMatchObject({ effect: 'Allow', delayMs: 0 })
+    expect(await gateway.http(request)).toMatchObject({ effect: 'Allow', delayMs: 1000 })
+    expect(await gateway.http(request)).toMatchObject({ effect: 'Deny', delayMs: 0 })
+    expect(waited).toEqual([1000])
+  })
+
   it('waits no longer than API Gateway does, and passes the rest of the delay on', async () => {
     const { gateway, waited } = gatewayOf({ action: 'delay', maxDelay: '5s' })
     await gateway.allowed(times(10, request))

@@ -17,7 +17,7 @@ let settler: Settler
 /** What `settlerFor` gives a function, by `jest.mock('../../backend/settler', …)`. */
 export const settlerOfScene = {
   settle: (...given: Parameters<Settler['settle']>) => settler.settle(...given),
-  release: (...given: Parameters<Settler['release']>) => settler.release(...given),
+  releaseSlots: (...given: Parameters<Settler['releaseSlots']>) => settler.releaseSlots(...given),
 }
 
 /** An authorizer, the backend behind it, and what both have written. */

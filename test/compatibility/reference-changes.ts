@@ -177,7 +177,7 @@ export const CHANGES: readonly Change[] = [
       'sluice/limiter: Limiter.countsRunning: Running',
       'sluice/limiter: Limiter.peek: peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>;',
       'sluice/limiter: Limiter.refund: refund( subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions<CostName>, "costs"> ): Promise<void>;',
-      'sluice/limiter: Limiter.settle: settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>;',
+      'sluice/limiter: Limiter.settle: settle(reservation: string, used?: UsedUnits<CostName>): Promise<boolean>;',
       'sluice/limiter: Limiter.take: take(subject: WithoutRunning<string, Running, "take">, options?: ReserveOptions<CostName>): Promise<ReservedDecision<PolicyName>>;',
       'sluice/limiter: Limiter.waitFor: waitFor(subject: WithoutRunning<string, Running, "waitFor">, options?: WaitOptions<CostName>): Promise<Decision<PolicyName>>;',
       'sluice/limiter: LimiterOf',
@@ -230,6 +230,18 @@ export const CHANGES: readonly Change[] = [
       'sluice/limiter: WrittenPolicy',
       'sluice/limiter: createLimiter: function createLimiter<Window extends string, MaxDelay extends string = string, BlockFor extends string = string, Timeout extends string = string>(options: Omit<LimiterOptions, "policies"> & object): Limiter;',
       'sluice/middleware: decisionOf: function decisionOf(request: object): Decision | undefined;',
+    ],
+  },
+  {
+    why: 'one word for one thing: two were the same',
+    changelog: '[Each word of the library](docs/vocabulary.md) in one sentence',
+    added: ['sluice/tiered: TieredLimiter.releaseSlots: releaseSlots(reservation: string): Promise<boolean>;'],
+    removed: [
+      'sluice/limiter: AcquiredDecision.waitMs: number',
+      'sluice/limiter: Decision.waitMs: number',
+      'sluice/limiter: Limiter.release: release(reservation: string): Promise<boolean>;',
+      'sluice/limiter: ReservedDecision.waitMs: number',
+      'sluice/tiered: TieredLimiter.release: release(reservation: string): Promise<boolean>;',
     ],
   },
 ]

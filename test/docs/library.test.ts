@@ -2,7 +2,7 @@ import { format } from 'node:util'
 import { transformSync } from '@swc/core'
 import { blocksOf, readPage } from './snippets/blocks'
 
-const PAGE = 'docs/library.md'
+const PAGES = ['docs/library.md', 'docs/vocabulary.md'] as const
 const ENTRIES: Readonly<Record<string, () => Promise<object>>> = {
   express: () => import('express'),
   'node:events': () => import('node:events'),
@@ -28,8 +28,10 @@ async function printedBy(text: string): Promise<string[]> {
   return printed
 }
 
-describe(PAGE, () => {
-  const programs = blocksOf(PAGE).filter(({ language }) => language === 'ts')
+const programsOf = (page: string) => blocksOf(page).filter(({ language }) => language === 'ts')
+
+describe.each(PAGES)('%s', (page) => {
+  const programs = programsOf(page)
 
   it.each(programs.map(({ line, text }) => [line, text] as const))('line %i prints what it says', async (_, text) => {
     const said = [...text.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].flatMap(([, values]) => values!.split(', '))
@@ -38,7 +40,21 @@ describe(PAGE, () => {
   })
 
   it('is read in a few minutes', () => {
-    expect(programs).toHaveLength(6)
-    expect(readPage(PAGE).split(/\s+/).length).toBeLessThanOrEqual(1000)
+    expect(programs.length).toBeGreaterThanOrEqual(3)
+    expect(readPage(page).split(/\s+/).length).toBeLessThanOrEqual(1000)
   })
+})
+
+test('each sentence of the vocabulary is the one that an editor shows', () => {
+  const shown = ['docs/api/sluice.limiter.md', 'docs/api/sluice.tiered.md'].map(readPage).join('\n')
+  const rows = [...readPage('docs/vocabulary.md').matchAll(/^\| `(\w+)` +\| (.*?) +\|$/gm)]
+  expect(rows.map(([, word]) => word)).toEqual([
+    ...['remaining', 'resetAfterMs', 'retryAfterMs', 'delayMs'],
+    ...['take', 'peek', 'refund', 'settle', 'release', 'reset'],
+  ])
+  for (const [, word, sentence] of rows) {
+    const of = new RegExp(`(\\| \`${word}\` \\|.*\\| |#### ${word}\\(\\)\\n(.*\\n)*?\\n)(?=([^#]*))`, 'g')
+    const texts = [...shown.matchAll(of)].map(([, , , text]) => text!.replaceAll(/\s+/g, ' '))
+    expect(texts.some((text) => text.includes(sentence!))).toBe(true)
+  }
 })

@@ -110,7 +110,6 @@ describe('a decision', () => {
 describe('a decision also reports', () => {
   const one = [policy('a', 10)]
   const two = [policy('a', 10), policy('b', 20)]
-  const waiting = [{ ...policy('a', 10), waits: true }, policy('b', 20)] as CompiledPolicy[]
   const at = (chargedAt: number | undefined, verdict = allow(3)): Verdict => ({ ...verdict, chargedAt })
 
   it('when units were charged: the earliest of several times, or null if none were', () => {
@@ -121,18 +120,13 @@ describe('a decision also reports', () => {
     expect(compose([{ policies: one, verdicts: [at(20)] }], true).chargedAt).toBe(20)
   })
 
-  it('how long the caller has to wait, which only policies with waits determine', () => {
+  it('the longest delay of its policies, if it is allowed', () => {
     const verdicts = [
       { ...allow(3), delayMs: 200 },
       { ...allow(3), delayMs: 900 },
     ]
-    expect(compose([{ policies: waiting, verdicts }])).toMatchObject({ delayMs: 900, waitMs: 200 })
-    expect(compose([{ policies: two, verdicts }])).toMatchObject({ delayMs: 900, waitMs: 0 })
-    expect(compose([{ policies: [waiting[0]!, waiting[0]!], verdicts }])).toMatchObject({ waitMs: 900 })
-    expect(compose([{ policies: [...waiting, policy('c', 1)], verdicts: [...verdicts, deny(100)] }])).toMatchObject({
-      delayMs: 0,
-      waitMs: 0,
-    })
+    expect(compose([{ policies: two, verdicts }])).toMatchObject({ delayMs: 900 })
+    expect(compose([{ policies: [...two, policy('c', 1)], verdicts: [...verdicts, deny(100)] }]).delayMs).toBe(0)
   })
 
   it.each([

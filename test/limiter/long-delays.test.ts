@@ -30,8 +30,8 @@ describe.each([
         const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
         const delays = []
         for (let i = 0; i <= 60; i++) {
-          const { allowed, delayMs, waitMs } = await limiter.take(subject)
-          expect([allowed, waitMs]).toEqual([true, delayMs])
+          const { allowed, delayMs } = await limiter.take(subject)
+          expect(allowed).toBe(true)
           delays.push(delayMs)
         }
         expect(delays).toEqual(Array.from({ length: 61 }, (_, i) => i * 1000))

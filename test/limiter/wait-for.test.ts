@@ -215,7 +215,7 @@ describe('a queue', () => {
       await pass(5000)
       const slot = policy === QUEUE ? 200 : 1000
       expect(ends.story).toBe(`a@0 b@1! c@${slot}`)
-      expect(ends.decisions.b).toMatchObject({ policy: policy.name, retryAfterMs: slot - 51, delayMs: 0, waitMs: 0 })
+      expect(ends.decisions.b).toMatchObject({ policy: policy.name, retryAfterMs: slot - 51, delayMs: 0 })
       expect(ends.decisions.b).toMatchObject({ chargedAt: null, policies: { [policy.name]: { allowed: false } } })
     },
   )

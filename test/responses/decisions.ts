@@ -13,7 +13,6 @@ export const PLAIN = {
   chargedAt: null,
   retryAfterIsLowerBound: false,
   degraded: false,
-  waitMs: 0,
   overrun: false,
   observed: false,
   priority: 'normal',
