@@ -45,9 +45,13 @@ export async function simulateSecond(scenario: Scenario, rps: number, seed = 1):
   })
 }
 
-/** The seconds in which growing requests have come to these rates, of which the last is the highest. */
-export async function simulateGrowth(scenario: Scenario, rates: readonly number[], seed = 1): Promise<Point[]> {
-  const most = rates.at(-1)!
+/** The seconds that begin when growing requests have come to these rates; they grow on, up to the highest. */
+export async function simulateGrowth(
+  scenario: Scenario,
+  rates: readonly number[],
+  most = rates.at(-1)!,
+  seed = 1,
+): Promise<Point[]> {
   return inVirtualTime(scenario, most, reachedMs(scenario, most), seed, async (fleet) => {
     const points: Point[] = []
     for (const rps of rates) {

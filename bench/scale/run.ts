@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const sweeps: Sweep[] = []
   for (const scenario of scenarios) {
     sweeps.push(await sweep(scenario, upTo))
-    if (write) writeFileSync(MEASURED, `${JSON.stringify(merged(sweeps), undefined, 1)}\n`)
+    if (write) writeFileSync(MEASURED, `${JSON.stringify(merged(sweeps), undefined, 2)}\n`)
   }
   if (!write) return console.log(`${findingsText(sweeps)}\n${ratesText(sweeps)}`)
   const all = merged(sweeps)

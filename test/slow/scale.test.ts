@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { sweepRows } from '../../bench/scale/document'
 import { RATES } from '../../bench/scale/findings'
 import { simulateGrowth, simulateSecond } from '../../bench/scale/fleet'
+import measured from '../../bench/scale/measured.json'
 import { SCENARIOS } from '../../bench/scale/scenarios'
 
 const DOCUMENT = join(__dirname, '..', '..', 'bench', 'scale', 'rates.md')
@@ -14,7 +15,7 @@ describe('npm run bench:scale', () => {
     async (_, scenario) => {
       const rps = scenario.from ?? RATES[0]
       const points = scenario.grows
-        ? await simulateGrowth(scenario, [rps])
+        ? await simulateGrowth(scenario, [rps], measured.find(({ id }) => id === scenario.id)!.points.at(-1)!.rps)
         : [{ rps, second: await simulateSecond(scenario, rps) }]
       const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
       const document = readFileSync(DOCUMENT, 'utf8')
