@@ -145,7 +145,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const [charged, own] = [charge(subject, options), { ...options }]
       return (await reservations()).acquire(charged, own)
     },
-    settle: async (reservation, used = {}) => (await reservations()).settle(reservation, used),
+    settle: async (reservation, used) => (await reservations()).settle(reservation, used),
     meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
     takeAll: async (subjects, options = {}) => {
       refuse('takeAll')

@@ -135,13 +135,13 @@ export interface Limiter<
    * it, and gives nothing back; an hour later it does nothing.
    *
    * @param used units of all policies that are reserved, or by the cost's name: `{ costs: { tokens: 812 } }`. What is
-   * not said stays as reserved.
+   * not said stays as reserved: `{}` frees a slot alone.
    * @returns true where this call settled it, and every unit that was used is in the store. false where nothing was
    * changed, since it is not open any more: it was settled before, its caller was reset, an hour has passed since its
    * time, or 1,000 newer reservations of the caller needed its place after that.
    * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
    */
-  settle(reservation: string, used?: UsedUnits<CostName>): Promise<boolean>
+  settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>
   /**
    * Debits a reservation while an answer is streamed, and says when to stop. An invalid reservation or `step` is an
    * error of its first call: ReservationError, ConfigError.

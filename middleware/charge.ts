@@ -52,7 +52,7 @@ function heldBy(
   return {
     token,
     meter: reserve === undefined || token === undefined ? undefined : () => limiter.meter(token),
-    settle: (used) => (slot ? slot.release(used) : limiter.settle(token!, used)),
+    settle: (used) => (slot ? slot.release(used) : limiter.settle(token!, used ?? {})),
   }
 }
 

@@ -32,7 +32,7 @@ const MORE_ABUSERS = [5, 25] as const
 const AT_SCALE: readonly string[] = ['even', 'leased-global', 'hot-leased']
 
 /** DynamoDB and Lambda at the highest rate that was simulated, in US dollars for a million requests. */
-export interface ScaleCost {
+interface ScaleCost {
   readonly what: string
   readonly rps: number
   readonly usd: number

@@ -95,7 +95,7 @@ async function callsPerRunning(bench: Bench, client: CountingClient) {
   return callsPerHeld('slot taken and freed', running, bench, client, async (gateway, backend, i, wait) => {
     const { reservation } = await gateway.acquire(`running:${i % SUBJECTS}`)
     wait()
-    if (!(await backend.settle(reservation!))) throw new Error('a slot was not released')
+    if (!(await backend.settle(reservation!, {}))) throw new Error('a slot was not released')
     wait()
   })
 }

@@ -23,11 +23,11 @@ describe('a policy on running requests', () => {
     const [first, second] = [await ask(gateway), await ask(gateway)]
     expect([first.allowed, second.allowed, write.mock.calls.length]).toEqual([true, true, 2])
     expect(await ask(gateway)).toMatchObject({ allowed: false, policy: 'running', remaining: 0, reservation: '' })
-    expect(await backend(gateway).settle(first.reservation)).toBe(true)
+    expect(await backend(gateway).settle(first.reservation, {})).toBe(true)
     expect(write).toHaveBeenCalledTimes(3)
     gateway.clock.now += 300
     expect((await ask(gateway)).allowed).toBe(true)
-    expect(await backend(gateway).settle(first.reservation)).toBe(false)
+    expect(await backend(gateway).settle(first.reservation, {})).toBe(false)
     gateway.clock.now += 300
     expect((await ask(gateway)).allowed).toBe(false)
   })
@@ -76,7 +76,7 @@ describe('a policy on running requests', () => {
     expect(await ask(gateway, { path: '/report' })).toMatchObject({ allowed: false, policy: 'reports' })
     gateway.clock.now += 300
     expect((await ask(gateway)).rateLimit).toMatch(/"all";r=1.*"running";r=0/)
-    expect(await backend(gateway).settle(report.reservation)).toBe(true)
+    expect(await backend(gateway).settle(report.reservation, {})).toBe(true)
     gateway.clock.now += 300
     expect((await ask(gateway, { path: '/report' })).rateLimit).toMatch(/"all";r=1.*"reports";r=0.*"running";r=0/)
   })
@@ -85,7 +85,7 @@ describe('a policy on running requests', () => {
     const observed = new Gateway({ set: setWith([{ ...RUNNING, limit: 1 }], { settings: { mode: 'observe' } }) })
     const [first, second] = [await ask(observed), await ask(observed)]
     expect([first.allowed, second.allowed, second.reservation]).toEqual([true, true, ''])
-    expect(await backend(observed).settle(first.reservation)).toBe(true)
+    expect(await backend(observed).settle(first.reservation, {})).toBe(true)
     const off = new Gateway({ set: setWith([{ ...RUNNING, limit: 1 }], { settings: { mode: 'off' } }) })
     expect([(await ask(off)).allowed, (await ask(off)).reservation]).toEqual([true, ''])
   })

@@ -177,7 +177,7 @@ export const CHANGES: readonly Change[] = [
       'sluice/limiter: Limiter.countsRunning: Running',
       'sluice/limiter: Limiter.peek: peek(subject: string, options?: TakeOptions<CostName>): Promise<Decision<PolicyName>>;',
       'sluice/limiter: Limiter.refund: refund( subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions<CostName>, "costs"> ): Promise<void>;',
-      'sluice/limiter: Limiter.settle: settle(reservation: string, used?: UsedUnits<CostName>): Promise<boolean>;',
+      'sluice/limiter: Limiter.settle: settle(reservation: string, used: UsedUnits<CostName>): Promise<boolean>;',
       'sluice/limiter: Limiter.take: take(subject: WithoutRunning<string, Running, "take">, options?: ReserveOptions<CostName>): Promise<ReservedDecision<PolicyName>>;',
       'sluice/limiter: Limiter.waitFor: waitFor(subject: WithoutRunning<string, Running, "waitFor">, options?: WaitOptions<CostName>): Promise<Decision<PolicyName>>;',
       'sluice/limiter: LimiterOf',

@@ -49,7 +49,7 @@ it('never more run than the limit that are neither released nor over, whatever i
         } else if (kind === 'deliver') await store.deliverDelayed()
         else if (running.length > 0) {
           const [{ slot }] = running.splice(of % running.length, 1) as [(typeof running)[number]]
-          await (kind === 'release' ? slot.release() : limiter.settle(slot.reservation!)).catch(() => {})
+          await (kind === 'release' ? slot.release() : limiter.settle(slot.reservation!, {})).catch(() => {})
         }
         expect(running.length).toBeLessThanOrEqual(LIMIT)
       }
@@ -85,13 +85,13 @@ it('a release counts once, and frees nobody else, whatever is lost', async () =>
       store.plan(first, async () => {
         if (between && (await sure.acquire('a')).allowed) more++
       })
-      const release = () => (elsewhere ? other.settle(slot.reservation!) : slot.release())
+      const release = () => (elsewhere ? other.settle(slot.reservation!, {}) : slot.release())
       await release().catch(() => {})
       store.plan(second)
       await release().catch(() => {})
       store.plan([])
       await store.deliverDelayed()
-      await limiterOf(inner).settle(slot.reservation!)
+      await limiterOf(inner).settle(slot.reservation!, {})
       await store.deliverDelayed()
       const { remaining } = await limiterOf(inner).peek('a', { cost: 0 })
       expect(remaining).toBe(LIMIT - 1 - more)

@@ -165,19 +165,19 @@ describe('a slot', () => {
   it('is released by another process in one call, by its reservation', async () => {
     const { one, limiter, running, calls } = scene()
     const slot = await one.acquire('a')
-    expect(await limiter().settle(slot.reservation!)).toBe(true)
+    expect(await limiter().settle(slot.reservation!, {})).toBe(true)
     expect(calls()).toEqual([2, 0])
     expect(await running()).toBe(0)
-    expect([await limiter().settle(slot.reservation!), await slot.release()]).toEqual([false, false])
+    expect([await limiter().settle(slot.reservation!, {}), await slot.release()]).toEqual([false, false])
   })
 
   it('is released by a limiter with other policies, or none of them', async () => {
     const { one, limiter, running } = scene()
     const [slot, other] = [await one.acquire('a'), await one.acquire('a')]
-    expect(await limiter([REQUESTS]).settle(slot.reservation!)).toBe(true)
-    expect(await limiter([{ ...RUNNING, limit: 1, timeout: '1h' }]).settle(other.reservation!)).toBe(true)
+    expect(await limiter([REQUESTS]).settle(slot.reservation!, {})).toBe(true)
+    expect(await limiter([{ ...RUNNING, limit: 1, timeout: '1h' }]).settle(other.reservation!, {})).toBe(true)
     expect(await running()).toBe(0)
-    await expect(one.settle('nothing')).rejects.toThrow(ReservationError)
+    await expect(one.settle('nothing', {})).rejects.toThrow(ReservationError)
   })
 
   it('lasts until its timeout, and a second for clocks that differ', async () => {
@@ -284,7 +284,7 @@ describe('a limiter with a policy on running requests', () => {
     const slot = await limiter().acquire('a')
     expect((await one.acquire('a')).allowed).toBe(false)
     const before = calls()
-    await limiter().settle(slot.reservation!)
+    await limiter().settle(slot.reservation!, {})
     time.now += 200
     expect((await one.acquire('a')).allowed).toBe(false)
     expect(calls()).toEqual([before[0]! + 1, before[1]])

@@ -80,7 +80,7 @@ async function played(
     const limiter = limiters[which]!
     if (limiter.countsRunning) {
       if (does === 'reset') await limiter.reset(subject)
-      else if (does === 'settle') answers.push(await limiter.settle(tokens.get(which) ?? '').catch(() => 'none'))
+      else if (does === 'settle') answers.push(await limiter.settle(tokens.get(which) ?? '', {}).catch(() => 'none'))
       else {
         const { allowed, remaining, reservation } = await limiter.acquire(subject)
         if (reservation) tokens.set(which, reservation)
