@@ -56,6 +56,11 @@ export function credentialOf({ pk }: { readonly pk: string }): string {
   return hash === undefined ? pk.slice('client#'.length) : `key ${hash.slice(0, 12)}`
 }
 
+const OF_SOURCE = new RegExp(`^client#(${Object.values(SOURCES).join('|')})(@[^:\\s]+)?:.`, 's')
+
+/** Whether some request can show the credential of a record. */
+export const isOfCredential = (pk: string): boolean => OWN_KEY.test(pk) || OF_SOURCE.test(pk)
+
 /** Whether it is the partition key of the record of an API key. */
 export const isOwnKey = (pk: string): boolean => OWN_KEY.test(pk)
 

@@ -6,7 +6,8 @@ import { checkOverrides, type OverrideOptions, overridesText, parseOverrides, wi
 import { readUsageKey, type UsageKeyOption, withUsageKey } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { printed } from '../facade/values'
+import { parseClientItem } from '../facade/callers'
+import { type Mistake, printed } from '../facade/values'
 
 interface Options extends OutputOptions, OverrideOptions, UsageKeyOption {
   readonly tier?: string
@@ -63,7 +64,7 @@ export const addClientsSet: AddCommand = (group, session) => {
     await changeClient(session, table, id, (item, all) => {
       const overrides = ofRecord(item)
       if (item === all[0]) [before, after] = [item.overrides, overrides]
-      return {
+      return valid({
         ...item,
         ...(options.tier !== undefined && { tier: options.tier }),
         ...(options.name !== undefined && { name: options.name || undefined }),
@@ -72,7 +73,7 @@ export const addClientsSet: AddCommand = (group, session) => {
         ...(options.expires !== undefined && { expiresAt: expiryOf(item, all, expiresAt) }),
         ...(options.enable && { disabled: undefined }),
         ...(usageIdentifierKey !== undefined && { usageIdentifierKey: usageIdentifierKey ?? undefined }),
-      }
+      })
     })
     const isAboutOverrides = options.override !== undefined || options.overrides === false
     const overridesNote = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
@@ -80,6 +81,18 @@ export const addClientsSet: AddCommand = (group, session) => {
     const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
     tell(session, options, `client ${printed(id)} is changed${overridesNote}${note}`, { id, changed: true })
   })
+}
+
+/** A record as it shall be. @throws UserError where it would not be in force. */
+function valid(record: Fields): Fields {
+  const issues: Mistake[] = []
+  const given = Object.entries(record).filter(([, value]) => value !== undefined)
+  parseClientItem(Object.fromEntries(given), issues)
+  if (issues.length > 0)
+    throw new UserError(
+      `client ${printed(record.id)} would be invalid, and nothing is changed: ${issues.join('; ')}; sluice doctor says what mends it`,
+    )
+  return record
 }
 
 /** Whether the override of a policy had an end. */

@@ -11,17 +11,22 @@ import { type OpenReservations, reservationsOf } from '../facade/counters'
 import { limiterOver } from '../facade/decisions'
 import { DynamoDbStore, HMAC_RING, SIGNING_RING } from '../facade/tables'
 import { printed } from '../facade/values'
+import { brokenItem } from '../tables/broken-items'
+import { checkClients, checkLists } from '../tables/callers-check'
 import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
 import { checkConnection } from '../tables/connection-check'
-import { checkClients, checkClock, checkConfiguration, checkTable, OF_SETTINGS } from '../tables/health'
+import { checkClock, checkConfiguration, checkTable, OF_SETTINGS } from '../tables/health'
 import { checkKeyRing } from '../tables/key-ring'
 import { isLoopback } from '../tables/local-engine'
 import { checkAuditTimeToLive, checkTimeToLive } from '../tables/time-to-live'
+import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {
   readonly event?: string
   readonly exampleEvent?: boolean
+  readonly remove?: string
+  readonly yes?: boolean
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red', skipped: 'dim' } as const
@@ -35,10 +40,13 @@ export const addDoctor: AddCommand = (group, session) => {
   )
     .option('--event <file>', 'explain how an authorizer event (a JSON file) would be decided; charges nothing')
     .option('--example-event', 'print an event to start from; needs no table')
+    .option('--remove <item>', 'remove an item that a check names for this, after confirmation')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       if (options.exampleEvent) return session.print.json(EXAMPLE_EVENT)
       const event = options.event === undefined ? undefined : readEvent(options.event)
       const connection = session.connect(options)
+      if (options.remove !== undefined) return remove(options.remove, connection, session, options)
       const configTable = await connection.tableName('config')
       const stateTable = await connection.tableName('state')
       const { checks: examined, canDecide } = await examine(connection, configTable, stateTable, session)
@@ -85,6 +93,7 @@ async function examine(
       ? [
           ...(await checkConfiguration(table)),
           await checkClients(table, io.clock),
+          ...(await checkLists(table)),
           await checkKeyRing(HMAC_RING, table, io.clock),
           await checkKeyRing(SIGNING_RING, table, io.clock),
           await checkAuditTimeToLive(client, configTable, isOwn),
@@ -95,6 +104,17 @@ async function examine(
       : notChecked(['clock'], 'see the tables')),
   ]
   return { checks, canDecide: hasConfig }
+}
+
+/** Removes an item that is invalid, and that no other command removes. */
+async function remove(name: string, connection: Connection, { io, print }: Session, options: Options): Promise<void> {
+  const table = await connection.configTable()
+  const { item, exact } = await brokenItem(table, name)
+  await confirm(`Remove ${printed(name)}, which is not in force?`, io, options, () => connection.describe('config'))
+  const key = { pk: item.pk, sk: item.sk }
+  await io.interrupts.during(() => table.write([{ key, before: exact }]))
+  if (options.json) print.json({ removed: name })
+  else print.line(`${printed(name)} is removed`)
 }
 
 const OF_STATE_TABLE = ['time to live']

@@ -1,18 +1,16 @@
 import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { StoredItem } from '../../provisioning/documents'
-import { isInFile } from '../../provisioning/tiers-file'
-import { overridesOfNothing } from '../callers/overrides'
-import { unreadCredentials } from '../callers/unread-credentials'
+import { isInFile, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
-import { parseClientItem } from '../facade/callers'
-import { DEFAULT_IDENTITY, type SourceSettings, splitVariant } from '../facade/policies'
+import { DEFAULT_IDENTITY, type SourceSettings } from '../facade/policies'
 import { CONFIG_TABLE, STATE_TABLE } from '../facade/tables'
-import { type Clock, Mistake, printed } from '../facade/values'
+import { type Clock, printed } from '../facade/values'
 import { counted, duration } from '../terminal/output'
 import { switchText } from '../tiers/mode-switch'
-import { readPolicySet } from '../tiers/read-policy-set'
+import { readItem, readPolicySet } from '../tiers/read-policy-set'
 import { titleOf } from '../tiers/titles'
 import { apisIn, unknownWords } from './api-labels'
+import { isInvalidSwitch, isStray, removal } from './broken-items'
 import { type Check, checked, notChecked } from './check'
 import type { ConfigTable } from './config-table'
 import { checkCosts } from './costs-check'
@@ -44,12 +42,23 @@ export async function checkTable(
       throw isUsable ? error : new UserError(`there is no table ${tableName}`)
     })
     const keys = (Table?.KeySchema ?? []).map(({ AttributeName }) => AttributeName)
+    const typeOf = (key: string) =>
+      Table?.AttributeDefinitions?.find(({ AttributeName }) => AttributeName === key)?.AttributeType
+    const other = keys.join() === wanted.join() ? wanted.find((key) => typeOf(key) !== 'S') : undefined
     if (keys.join() !== wanted.join()) {
       isUsable = false
       return {
         status: 'FAILED',
         found: `${tableName} has the keys ${keys.join(', ')}, not ${wanted.join(', ')}`,
         remedy: 'this is a different table: see the outputs of the stack',
+      }
+    }
+    if (other !== undefined) {
+      isUsable = false
+      return {
+        status: 'FAILED',
+        found: `the key ${other} of ${tableName} must be a string (S), got ${typeOf(other)}`,
+        remedy: 'make the table anew: createStateTable of the library, createConfigTable, or the stack',
       }
     }
     if (Table?.TableStatus !== 'ACTIVE')
@@ -64,7 +73,8 @@ export const OF_SETTINGS = ['identity', 'base paths'] as const
 
 /** Checks that tiers, routes and settings are valid, and shows the order of identity sources. */
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
-  const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
+  const remedy =
+    'sluice tiers export > tiers.yaml, fix what is named above, sluice tiers apply tiers.yaml (--prune where an item goes)'
   let identity = DEFAULT_IDENTITY
   let basePaths: readonly string[] = []
   let [scopes, mode, costs]: [Check[], Check[], Check[]] = [[], [], []]
@@ -75,7 +85,9 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     const items = stored.map(({ item }) => item)
     scopes = checkApis(stored)
     const switched = switchText(items)
-    if (switched !== undefined) mode = [{ name: 'limits', status: 'warning', found: switched, remedy: 'sluice on' }]
+    if (switched !== undefined && !items.some(isInvalidSwitch))
+      mode = [{ name: 'limits', status: 'warning', found: switched, remedy: 'sluice on' }]
+    mode.push(...checkModes(items))
     if (!items.some(isInFile))
       return {
         status: 'FAILED',
@@ -88,7 +100,10 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     identity = settings.identity
     basePaths = settings.basePaths
     costs = checkCosts(configuration.policies)
-    if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
+    const others = items.filter((item) => isStray(item) || isInvalidSwitch(item))
+    const isOfFile = issues.length > others.flatMap((item) => readItem(item).issues).length
+    const remedies = [...(isOfFile ? [remedy] : []), ...others.map(({ sk }) => removal(sk))]
+    if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy: remedies.join('; ') }
     return { status: 'ok', found: `${counted(tiers.size + ofSome, 'tier')}, ${counted(routes.length, 'route')}` }
   })
   if (!isRead) return [configuration, ...notChecked(OF_SETTINGS, 'the configuration cannot be read')]
@@ -108,6 +123,18 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     ...scopes,
     ...costs,
   ]
+}
+
+/** Warns of settings by which limits are not enforced. */
+function checkModes(items: readonly PolicySetItem[]): Check[] {
+  return items
+    .filter(({ sk, mode }) => /^settings( @|$)/.test(sk) && (mode === 'off' || mode === 'observe'))
+    .map(({ sk, mode }) => ({
+      name: 'limits',
+      status: 'warning',
+      found: `${sk} says mode: ${mode}, so ${mode === 'off' ? 'requests are allowed without counting' : 'no request is denied for being over a limit'}${sk === 'settings' ? '' : ' there'}`,
+      remedy: `sluice tiers export > tiers.yaml, take mode out of ${printed(sk)}, or that out of the file, sluice tiers apply tiers.yaml --prune`,
+    }))
 }
 
 /** Checks that items for some APIs name known APIs. No result if no item names APIs. */
@@ -147,39 +174,6 @@ function sourceText(settings: SourceSettings): string {
   if ('name' in settings) return `${settings.source} ${settings.name}`
   if (settings.source === 'jwt') return `jwt ${settings.issuer}`
   return settings.source
-}
-
-/** Checks that client records are valid and their tiers exist. */
-export function checkClients(table: ConfigTable, clock: Clock): Promise<Check> {
-  return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
-    const items = (await table.policySet()).map(({ item }) => item)
-    const tiers = new Set(items.map(({ sk }) => splitVariant(sk)[0]))
-    const clients = await table.clients()
-    const wrong = clients.flatMap(({ item }) => {
-      const issues: Mistake[] = []
-      const client = parseClientItem(item, issues)
-      if (client && !tiers.has(`tier#${client.tier}`))
-        issues.push(
-          new Mistake('unknown_tier', `client "${client.id}" has tier "${client.tier}", which does not exist`),
-        )
-      return issues
-    })
-    const { policies } = readPolicySet(items).configuration
-    const unread = unreadCredentials(policies.settings.identity, clients)
-    const idle = overridesOfNothing(clients, policies, clock())
-    if (wrong.length === 0 && unread.length + idle.length > 0) {
-      const remedies = [
-        ...(unread.length > 0
-          ? ['add the source to settings.identity (docs/identity.md), or delete these credentials']
-          : []),
-        ...(idle.length > 0 ? ['override a policy of the tier: sluice clients set ID --override POLICY=LIMIT'] : []),
-      ]
-      return { status: 'warning', found: [...unread, ...idle].join('; '), remedy: remedies.join('; ') }
-    }
-    if (wrong.length === 0) return { status: 'ok', found: counted(clients.length, 'credential') }
-    const more = wrong.length > 5 ? `; and ${wrong.length - 5} more` : ''
-    return { status: 'FAILED', found: wrong.slice(0, 5).join('; ') + more, remedy: 'sluice clients set ID --tier NAME' }
-  })
 }
 
 /** Checks that this machine's clock matches the service's, from the `Date` of an answer (whole seconds). */

@@ -162,7 +162,7 @@ describe('the doctor', () => {
     await at.put({ pk: 'policy-set', sk: 'tier#bad', policies: [{ name: 'a', limit: 0, window: '1m' }] })
     await at.put(
       { pk: 'policy-set', sk: 'settings', identity: ['api-gateway-key', 'ip'] },
-      { pk: 'client#1', sk: 'client', id: 'acme', tier: 'gold' },
+      { pk: `client#${'1'.repeat(64)}`, sk: 'client', id: 'acme', tier: 'gold' },
     )
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([1, 'checks failed\n'])

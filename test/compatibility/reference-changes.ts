@@ -233,6 +233,11 @@ export const CHANGES: readonly Change[] = [
     ],
   },
   {
+    why: 'an item of no kind could be removed by no command',
+    changelog: '`--remove` takes away an invalid item that no other command does',
+    added: ['doctor --remove <item>', 'doctor -y, --yes'],
+  },
+  {
     why: 'one word for one thing: two were the same',
     changelog: '[Each word of the library](docs/vocabulary.md) in one sentence',
     added: ['sluice/tiered: TieredLimiter.releaseSlots: releaseSlots(reservation: string): Promise<boolean>;'],
