@@ -1,4 +1,5 @@
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
+import { listText, standingOfClient } from '../callers/client-standing'
 import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
 import { kindOf, signaturesOf, signedByOf } from '../callers/signatures'
 import { usageKeyText, withoutSecrets } from '../callers/usage-key'
@@ -14,6 +15,9 @@ export const addClientsGet: AddCommand = (group, session) => {
     const table = await session.connect(options).configTable()
     const records = await recordsOf(table, id)
     const signatures = await signaturesOf(table, records)
+    const policySet = (await table.policySet()).map(({ item }) => item)
+    const standing = standingOfClient(policySet, records[0]!.item, io.clock())
+    const { entry, isTierGone } = standing
     if (options.json) {
       const { pk: _pk, sk: _sk, expiresAt: _expiresAt, disabled: _disabled, ...fields } = records[0]!.item
       const credentials = records.map(({ item }) => ({
@@ -22,13 +26,14 @@ export const addClientsGet: AddCommand = (group, session) => {
         disabled: item.disabled === true,
         expiresAt: item.expiresAt ?? null,
       }))
-      return print.json({ ...withoutSecrets(fields), credentials })
+      return print.json({ ...withoutSecrets(fields), ...standing, credentials })
     }
     const { tier, name, notes, overrides, usageIdentifierKey } = records[0]!.item
-    const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
+    const { policies } = readPolicySet(policySet).configuration
     const rows = [
       ['id', id],
-      ['tier', String(tier)],
+      ['tier', `${tier}${isTierGone ? ', which does not exist' : ''}`],
+      ['list', entry && listText(entry)],
       ['name', name],
       ['overrides', overridesText(overrides, io.clock())],
       ['afterwards', afterwards(policies, String(tier), overrides, io.clock())],

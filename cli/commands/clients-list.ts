@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { wholeNumber } from '../arguments'
 import { credentialOf, stateOf } from '../callers/client-records'
+import { listWord, standingOfClient } from '../callers/client-standing'
 import { nearestClients } from '../callers/clients-usage'
 import { overridesText } from '../callers/overrides'
 import { kindOf, readSignatures, signedByOf } from '../callers/signatures'
@@ -46,6 +47,8 @@ async function list(session: Session, options: Options): Promise<void> {
   const { print, io } = session
   const table = await session.connect(options).configTable()
   const [all, signatures] = [await table.clients(), await readSignatures(table)]
+  const policySet = (await table.policySet()).map(({ item }) => item)
+  const standing = (item: Readonly<Record<string, unknown>>) => standingOfClient(policySet, item, io.clock())
   const items = all
     .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
     .filter(({ tier }) => options.tier === undefined || tier === options.tier)
@@ -54,6 +57,7 @@ async function list(session: Session, options: Options): Promise<void> {
     return print.json(
       items.map(({ pk, sk: _sk, ...fields }) => ({
         ...withoutSecrets(fields),
+        ...standing(fields),
         credential: credentialOf({ pk }),
         ...signedByOf({ pk }, signatures),
       })),
@@ -63,12 +67,15 @@ async function list(session: Session, options: Options): Promise<void> {
     ['id', 'tier', 'name', 'overrides', 'credential', 'kind', 'state'],
     items.map((item) => [
       String(item.id),
-      String(item.tier),
+      `${item.tier}${standing(item).isTierGone ? ' (gone)' : ''}`,
       String(item.name ?? ''),
       overridesText(item.overrides, io.clock()),
       credentialOf(item),
       kindOf(item, signatures),
-      stateOf(item, io.clock()),
+      [standing(item).entry]
+        .flatMap((entry) => (entry ? [listWord(entry)] : []))
+        .concat(stateOf(item, io.clock()))
+        .join(', '),
     ]),
   )
 }

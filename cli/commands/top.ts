@@ -3,6 +3,7 @@ import { durationMs, wholeNumber } from '../arguments'
 import { ipv6Prefix } from '../callers/limits'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { failureOf } from '../exit'
+import { settingsModes, switchText, warnOfSwitch } from '../tiers/mode-switch'
 import { findSource } from '../top/find-source'
 import { Names } from '../top/names'
 import { runTop } from '../top/run'
@@ -46,7 +47,7 @@ export const addTop: AddCommand = (group, session) => {
     .addOption(
       new Option('--by <fields>', `fields to group by, of ${FIELDS.join(', ')}`)
         .argParser(fields)
-        .default(['client', 'tier', 'policy'], 'client,tier,policy'),
+        .default(['client', 'tier', 'policy', 'reason'], 'client,tier,policy,reason'),
     )
     .addOption(new Option('--sort <order>', 'which rows come first').choices(ORDER_NAMES).default('denials'))
     .option('--limit <rows>', 'at most this many rows', wholeNumber(1, 10_000), 20)
@@ -54,6 +55,13 @@ export const addTop: AddCommand = (group, session) => {
     .option('--log-group <name>', 'log group (default: the limiter’s)')
     .action(async (options: Options) => {
       const { source, connection } = await findSource(session, options)
+      // who reads a log need not be allowed to read the table
+      const items = await connection
+        .configTable()
+        .then((table) => table.policySet())
+        .catch(() => [])
+      const all = items.map(({ item }) => item)
+      for (const text of [switchText(all), ...settingsModes(all).map((one) => one.text)]) warnOfSwitch(session, text)
       const names = new Names(
         () => connection.configTable(),
         ipv6Prefix(session),

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { durationMs } from '../arguments'
+import { listText } from '../callers/client-standing'
 import { countedOf, sharedBy } from '../callers/counted'
-import { entryText } from '../callers/deciding-entry'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import {
   type AboutSubject,
@@ -124,7 +124,7 @@ function print(
     ]),
   )
   const { entry } = subject
-  const listed = entry ? [`${entry.list === 'block' ? 'blocked' : 'allowed'} by ${entryText(entry)}`] : []
+  const listed = entry ? [listText(entry)] : []
   const lines = [
     nameOf(subject),
     ...listed,

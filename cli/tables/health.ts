@@ -6,7 +6,7 @@ import { DEFAULT_IDENTITY, type SourceSettings } from '../facade/policies'
 import { CONFIG_TABLE, STATE_TABLE } from '../facade/tables'
 import { type Clock, printed } from '../facade/values'
 import { counted, duration } from '../terminal/output'
-import { switchText } from '../tiers/mode-switch'
+import { settingsModes, switchText } from '../tiers/mode-switch'
 import { readItem, readPolicySet } from '../tiers/read-policy-set'
 import { titleOf } from '../tiers/titles'
 import { apisIn, unknownWords } from './api-labels'
@@ -126,16 +126,13 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
 }
 
 /** Warns of settings by which limits are not enforced. */
-function checkModes(items: readonly PolicySetItem[]): Check[] {
-  return items
-    .filter(({ sk, mode }) => /^settings( @|$)/.test(sk) && (mode === 'off' || mode === 'observe'))
-    .map(({ sk, mode }) => ({
-      name: 'limits',
-      status: 'warning',
-      found: `${sk} says mode: ${mode}, so ${mode === 'off' ? 'requests are allowed without counting' : 'no request is denied for being over a limit'}${sk === 'settings' ? '' : ' there'}`,
-      remedy: `sluice tiers export > tiers.yaml, take mode out of ${printed(sk)}, or that out of the file, sluice tiers apply tiers.yaml --prune`,
-    }))
-}
+const checkModes = (items: readonly PolicySetItem[]): Check[] =>
+  settingsModes(items).map(({ sk, text }) => ({
+    name: 'limits',
+    status: 'warning',
+    found: text,
+    remedy: `sluice tiers export > tiers.yaml, take mode out of ${printed(sk)}, or that out of the file, sluice tiers apply tiers.yaml --prune`,
+  }))
 
 /** Checks that items for some APIs name known APIs. No result if no item names APIs. */
 function checkApis(items: readonly StoredItem[]): Check[] {

@@ -72,6 +72,13 @@ export function switchText(items: readonly PolicySetItem[]): string | undefined 
   return `${saidOf(modeSwitch.mode, `${since}${note}`)}; turn limits on with sluice on`
 }
 
+/** Settings by which limits are not enforced, a sentence each. */
+export const settingsModes = (items: readonly PolicySetItem[]): { readonly sk: string; readonly text: string }[] =>
+  items.flatMap(({ sk, mode }) => {
+    if (!/^settings( @|$)/.test(sk) || (mode !== 'off' && mode !== 'observe')) return []
+    return [{ sk, text: `${sk} says mode: ${mode}: ${SAID[mode][1]}` }]
+  })
+
 /** Warns whoever looks at limits that they are not enforced. */
 export function warnOfSwitch({ print }: Session, text: string | undefined): void {
   if (text !== undefined) print.note(print.style('red', text))

@@ -141,6 +141,29 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await at.json(['clients', 'get', 'metered'])).not.toHaveProperty('usageIdentifierKey')
   })
 
+  it('are shown as blocked or exempt, and with a tier that is gone', async () => {
+    await at.json(['clients', 'create', 'bad', '--tier', 'free'])
+    await at.json(['clients', 'create', 'good', '--tier', 'free'])
+    await at.json(['block', 'add', 'client:bad', '--note', 'scraper'])
+    await at.json(['block', 'add', 'client:good', '--allow'])
+    await at.put({ pk: `client#${'e'.repeat(64)}`, sk: 'client', id: 'lost', tier: 'gold' })
+    const { out } = await at.sluice(['clients', 'list'], { now: NOW })
+    for (const row of [/^bad .* blocked, active$/m, /^good .* exempt, active$/m, /^lost +gold \(gone\)/m])
+      expect(out.replaceAll(/ +$/gm, '')).toMatch(row)
+    const get = async (id: string) => (await at.sluice(['clients', 'get', id], { now: NOW })).out
+    expect(await get('bad')).toMatch(/^list +blocked by client:bad without an end, note "scraper"$/m)
+    expect(await get('lost')).toMatch(/^tier +gold, which does not exist$/m)
+    expect(await at.json(['clients', 'get', 'good'])).toMatchObject({ entry: { list: 'allow', who: 'client:good' } })
+    expect(await at.json(['clients', 'get', 'lost'])).toMatchObject({ isTierGone: true })
+    const { put: _, ...undo } = {
+      put: 0,
+      bad: ['block', 'remove', 'client:bad'],
+      good: ['block', 'remove', 'client:good', '--allow'],
+    }
+    for (const args of Object.values(undo)) await at.json(args)
+    await at.json(['clients', 'delete', 'lost', '--yes'])
+  })
+
   it('are changed in all their records; fields without an option stay', async () => {
     await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'per-day=1'])
     await at.json(['clients', 'create', 'change', '--another-key'])

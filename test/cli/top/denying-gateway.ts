@@ -21,7 +21,8 @@ export async function gatewayBefore(at: Deployment, api = restApi, port = 0) {
       if (key === 'wrong') throw new Error('Unauthorized')
       const decision = key === undefined ? ALLOWED : DENIED
       const subject = subjectKey(`client:${key}`, SECRET)
-      const context = toContext({ decision, shapes: SHAPES, tier: 'free', subject, now: Date.now() })
+      const outcome = key === 'barred' ? { reason: 'blocked' as const } : { decision, shapes: SHAPES, tier: 'free' }
+      const context = toContext({ ...outcome, subject, now: Date.now() })
       return toAnswer(request, { allowed: decision.allowed, context, principalId: subject })
     },
     backend: createBackend(),

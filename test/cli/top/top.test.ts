@@ -1,5 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
+import { LOCAL_TABLES } from '../../../cli/tables/local-engine'
 import { GatewaySource } from '../../../cli/top/gateway-source'
 import { keyRingItem } from '../../../lambda/config-table/items/key-ring'
 import { HMAC_RING } from '../../../lambda/config-table/subject-keys'
@@ -38,7 +40,13 @@ describe('sluice top at a local gateway', () => {
     const { code: plain, out: text, err } = await at.sluice(['top', '--gateway', url, '--once', '--by', 'client,route'])
     await gateway.close()
     expect([code, plain, err]).toEqual([0, 0, ''])
-    const row = { tier: 'free', policy: 'per-minute', perSecond: expect.any(Number), isLowerBound: false }
+    const row = {
+      tier: 'free',
+      policy: 'per-minute',
+      reason: 'over-limit',
+      perSecond: expect.any(Number),
+      isLowerBound: false,
+    }
     expect(JSON.parse(out)).toEqual({
       source: { kind: 'gateway', name: url },
       from: expect.any(String),
@@ -49,13 +57,28 @@ describe('sluice top at a local gateway', () => {
       notLogged: 0,
       rows: [
         { ...row, client: 'client:acme', subject: hashOf('client:acme'), routes: ['GET /hello', 'GET /search'] },
-        { ...row, client: null, subject: '', tier: '', policy: '', routes: ['GET /hello'] },
+        { ...row, client: null, subject: '', tier: '', policy: '', reason: 'unauthorized', routes: ['GET /hello'] },
         { ...row, client: null, subject: hashOf('client:nobody'), routes: ['GET /hello'] },
       ].map((one, i) => ({ ...one, denials: [4, 1, 1][i], last: expect.any(String) })),
       moreRows: 0,
     })
     expect(text.replaceAll(/ +/g, ' ')).toContain('\n3 0.01 client:acme GET /hello\n')
     expect(text).not.toContain('≥')
+  })
+
+  it('tells who is blocked, and that limits are off or observe', async () => {
+    const gateway = await gatewayBefore(at)
+    await at.json(['clients', 'create', 'barred', '--tier', 'free'])
+    await at.json(['off'])
+    await at.put({ pk: 'policy-set', sk: 'settings @dev', apis: ['*/dev'], mode: 'observe' })
+    await ask(gateway.url, '/hello', 'barred')
+    const { out, err } = await at.sluice(['top', '--gateway', gateway.url, '--once'])
+    await at.json(['on'])
+    const settings = { pk: { S: 'policy-set' }, sk: { S: 'settings @dev' } }
+    await at.client.send(new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: settings }))
+    await gateway.close()
+    expect(out.replaceAll(/ +/g, ' ')).toMatch(/\n1 0\.0033 client:barred - - blocked GET \/hello\n/)
+    expect(err).toMatch(/^limits are off since .*\nsettings @dev says mode: observe: requests are counted/)
   })
 
   it('hears of denials of HTTP APIs as well', async () => {
