@@ -3,7 +3,7 @@ import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 import { HMAC_RING } from '../facade/tables'
-import { activation, checkLead } from '../tables/activation'
+import { activation } from '../tables/activation'
 import { iso, readKeyRing, writeKeyRing } from '../tables/key-ring'
 import { confirm } from '../terminal/question'
 
@@ -30,15 +30,15 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
         throw new UserError(
           'this deployment already has a secret (sluice hmac-key status): replace it with sluice hmac-key rotate',
         )
-      const activeFrom = await activation(options.at, connection, io.clock)
+      const whenActive = await activation(options.at, connection, io.clock)
       await confirm(
-        `At ${iso(activeFrom)} all counters move to new keys, and start at zero there unless sluice hmac-key carry copies them. ` +
+        `At ${iso(whenActive())} all counters move to new keys, and start at zero there unless sluice hmac-key carry copies them. ` +
           'Authorizers of versions without this command do not know the secret and would continue with the old keys: deploy first. Write the secret?',
         io,
         options,
         () => connection.describe('config'),
       )
-      checkLead(activeFrom, io.clock())
+      const activeFrom = whenActive()
       await io.interrupts.during(() => writeKeyRing(HMAC_RING, table, stored, [newRingKey(activeFrom)]))
       tell(
         session,

@@ -3,7 +3,7 @@ import { tell } from '../callers/client-changes'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 import { MAX_RING_KEYS, type RingKind } from '../facade/tables'
-import { activation, checkLead } from '../tables/activation'
+import { activation } from '../tables/activation'
 import { iso, readKeyRing, writeKeyRing } from '../tables/key-ring'
 import { confirm } from '../terminal/question'
 
@@ -48,9 +48,9 @@ export const addKeyRingRotate =
         const next = ring.nextAfter(io.clock())
         if (next)
           throw new UserError(`there already is a new secret, active from ${iso(next.activeFrom)}: wait until then`)
-        const activeFrom = await activation(options.at, connection, io.clock)
-        await confirm(`At ${iso(activeFrom)} ${consequence}`, io, options, () => connection.describe('config'))
-        checkLead(activeFrom, io.clock())
+        const whenActive = await activation(options.at, connection, io.clock)
+        await confirm(`At ${iso(whenActive())} ${consequence}`, io, options, () => connection.describe('config'))
+        const activeFrom = whenActive()
         const all = [...ring.keys, newRingKey(activeFrom)].slice(-MAX_RING_KEYS)
         await io.interrupts.during(() => writeKeyRing(kind, table, stored, all))
         tell(session, options, `the new secret is written, and active from ${iso(activeFrom)}`, {
