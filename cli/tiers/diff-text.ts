@@ -1,4 +1,5 @@
 import { diffArrays } from 'diff'
+import { parse } from 'yaml'
 import { type Change, contentOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import type { Printer } from '../terminal/output'
 import { titleOf } from './titles'
@@ -43,11 +44,14 @@ function linesOf(item: PolicySetItem | undefined): string[] {
 export function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value !== 'object' || value === null)
-    return typeof value === 'string' && /^[\w./-]+$/.test(value) ? value : (JSON.stringify(value) ?? '')
+    return typeof value === 'string' && isBare(value) ? value : (JSON.stringify(value) ?? '')
   return `{ ${Object.entries(value)
     .map(([field, inner]) => `${field}: ${inline(inner)}`)
     .join(', ')} }`
 }
+
+/** Whether a text without quotes is read as that text: "20" is not 20. */
+const isBare = (text: string): boolean => /^[\w./-]+$/.test(text) && parse(text) === text
 
 interface Line {
   readonly sign: '+' | '-' | ' '

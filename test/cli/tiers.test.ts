@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { parse } from 'yaml'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
+import { printChanges } from '../../cli/tiers/diff-text'
 import { runs, thoroughly } from '../runs'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
@@ -145,6 +146,20 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     await at.client.send(
       new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: broken.pk }, sk: { S: broken.sk } } }),
     )
+  })
+
+  it('differ by a text that looks like a number or a truth value', async () => {
+    const notes = { '20': 20, true: true, '1m': '1m' }
+    for (const [text, other] of Object.entries(notes)) {
+      const lines = [text, other].map((value) => {
+        const lines: string[] = []
+        const item = { pk: 'policy-set', sk: 'settings', defaultTier: value }
+        const print = { line: (line: string) => lines.push(line), style: (_: string, line: string) => line }
+        printChanges([{ sk: 'settings', kind: 'add', after: item }], print as never)
+        return lines.join('\n')
+      })
+      expect(lines[0] === lines[1]).toBe(text === other)
+    }
   })
 
   it('are exported to a file that changes nothing when applied', async () => {

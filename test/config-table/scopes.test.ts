@@ -279,9 +279,10 @@ describe('mistakes', () => {
   test.each([[[]], [['*']], [['*/*']], [['']], [['a/b/c']], [['/dev']], [['a*']], ['a'], [[1]], [Array(33).fill('a')]])(
     'in apis: %j',
     (apis) => {
-      expect(inFile({ tiers: { free: { apis, policies: [] } } })).toEqual([
-        expect.stringMatching(/^apis must be a list of 1 to 32 APIs/),
-      ])
+      const one = [expect.stringMatching(/^apis must be a list of 1 to 32 APIs/)]
+      expect(inFile({ tiers: { free: { apis, policies: [] } } })).toEqual(one)
+      expect(inFile({ tiers: { 'free @a': { apis, policies: [] } } })).toEqual(one)
+      expect(inFile({ tiers: {}, 'settings @a': { apis, mode: 'off' } })).toEqual(one)
     },
   )
 

@@ -87,9 +87,10 @@ export function splitVariant(text: string): readonly [base: string, word: string
 /**
  * The scope of an item; `undefined` for one that holds for all requests.
  *
- * @param apis the item's field, which was checked.
+ * @param item of which `apis` was checked, and reported where it is invalid.
  */
-export function toScope(text: string, apis: unknown, place: Place, issues: Mistake[]): Scope | undefined {
+export function toScope(text: string, item: unknown, place: Place, issues: Mistake[]): Scope | undefined {
+  const { apis } = item as { readonly apis?: unknown }
   const [base, word] = splitVariant(text)
   if (word !== undefined && !WORD.test(word))
     report(
@@ -103,18 +104,17 @@ export function toScope(text: string, apis: unknown, place: Place, issues: Mista
       report(issues, 'missing_field', `apis is missing: "@${word}" is for some APIs, and must name them`, place)
     return undefined
   }
-  return { variant: variantOf(base, word), apis: (apis as string[]).map((one) => toPattern(one)!) }
+  return { variant: variantOf(base, word), apis: patternsOf(apis) }
 }
 
 /** The scope of an item that is invalid and has no valid version, as far as its `apis` can be parsed. */
 export function scopeOfInvalid(text: string, apis: unknown): Scope | undefined {
   const [base, word] = splitVariant(text)
   if (word === undefined && apis === undefined) return undefined
-  return {
-    variant: variantOf(base, word),
-    apis: v.is(APIS_FIELD.schema, apis) ? apis.map((one) => toPattern(one)!) : [],
-  }
+  return { variant: variantOf(base, word), apis: patternsOf(apis) }
 }
+
+const patternsOf = (apis: unknown) => (v.is(APIS_FIELD.schema, apis) ? apis.map((one) => toPattern(one)!) : [])
 
 /** `@shop` for an item with a word, `@ free` for one without: no word begins with a space, so these never meet. */
 const variantOf = (base: string, word: string | undefined): string => (word === undefined ? `@ ${base}` : `@${word}`)

@@ -174,7 +174,7 @@ export function parseScopedSettings(
   const before = issues.length
   const here = [...place, text]
   const fields = checkFields(input, SCOPED_SETTINGS_FIELDS, 'settings for some APIs', here, issues)
-  const scope = fields && toScope(text, fields.apis, here, issues)
+  const scope = fields && toScope(text, input, here, issues)
   return scope && issues.length === before ? { scope, mode: fields.mode as ServiceMode } : undefined
 }
 

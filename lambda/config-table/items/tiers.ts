@@ -115,7 +115,7 @@ export function parseTier(text: string, input: unknown, place: Place, issues: Mi
     )
   const fields = checkFields(withPresentNames(TIER_FIELDS, input), TIER_FIELDS, 'a tier', here, issues)
   if (!fields) return undefined
-  const scope = toScope(text, fields.apis, here, issues)
+  const scope = toScope(text, input, here, issues)
   if (scope && name === ANONYMOUS && word === undefined)
     report(
       issues,
@@ -143,7 +143,7 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: M
   if ('wrong' in pattern) report(issues, 'invalid_route', `a route ${pattern.wrong}`, here)
   const fields = checkFields(input, ROUTE_FIELDS, 'a route', here, issues)
   if (!fields) return undefined
-  const scope = toScope(text, fields.apis, here, issues)
+  const scope = toScope(text, input, here, issues)
   const by = toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE
   const policies = parseTierPolicies(fields.policies, by, scope, here, issues, SHARED_POLICY_EXTRAS)
   const cost = parseCost(fields.cost, here, issues)
