@@ -35,12 +35,12 @@ export const addDoctor: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'doctor',
-    'Check tables, time to live, function, configuration, clients and clock. The exit code is 1 if a check fails.',
+    'Check tables, function, configuration, clients and clock. Exit code 1: a check fails.',
     ['sluice doctor', 'sluice doctor --example-event > event.json', 'sluice doctor --event event.json'],
   )
     .option('--event <file>', 'explain how an authorizer event (a JSON file) would be decided; charges nothing')
     .option('--example-event', 'print an event to start from; needs no table')
-    .option('--remove <item>', 'remove an item that a check names for this, after confirmation')
+    .option('--remove <item>', 'remove an invalid item that a check names')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       if (options.exampleEvent) return session.print.json(EXAMPLE_EVENT)

@@ -19,7 +19,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
     'Give a deployment without a secret its first. Then copy the counters with hmac-key carry.',
     ['sluice hmac-key enable', 'sluice hmac-key enable --at 2027-02-01T00:00:00Z --yes'],
   )
-    .option('--at <when>', 'when it becomes active: a time or a duration, at least 10m from now (default: 15m)')
+    .option('--at <when>', 'when it is active: a time or a duration of at least 10m (default: 15m)')
     .option('-y, --yes', 'do not ask for confirmation')
     .action(async (options: Options) => {
       const { io } = session

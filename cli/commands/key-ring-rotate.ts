@@ -36,7 +36,7 @@ export const addKeyRingRotate =
   (group, session) => {
     const { description, missing, consequence, full } = WORDS[kind.name]
     describeTableCommand(group, 'rotate', description, [`sluice ${kind.name} rotate --at 2027-02-01T00:00:00Z`])
-      .option('--at <when>', 'when it becomes active: a time or a duration, at least 10m from now (default: 15m)')
+      .option('--at <when>', 'when it is active: a time or a duration of at least 10m (default: 15m)')
       .option('-y, --yes', 'do not ask for confirmation')
       .action(async (options: Options) => {
         const { io } = session
