@@ -1,6 +1,7 @@
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { splitVariant } from '../facade/policies'
 import type { EpochMs } from '../facade/values'
+import { entryOf } from './block-entries'
 import { entryFor, entryText, type ListEntry } from './deciding-entry'
 
 /** What the table says of a client besides its records. */
@@ -11,14 +12,22 @@ export interface ClientStanding {
   readonly isTierGone?: true
 }
 
-export function standingOfClient(
+/** Finds out of any client, from items that are read once. */
+export function standingsIn(
   items: readonly PolicySetItem[],
-  { id, tier }: Readonly<Record<string, unknown>>,
   now: EpochMs,
-): ClientStanding {
-  const entry = entryFor(items, 'block', String(id), now) ?? entryFor(items, 'allow', String(id), now)
-  const hasTier = items.some(({ sk }) => splitVariant(sk)[0] === `tier#${tier}`)
-  return { ...(entry && { entry }), ...(!hasTier && { isTierGone: true }) }
+): (client: Readonly<Record<string, unknown>>) => ClientStanding {
+  const tiers = new Set(items.map(({ sk }) => splitVariant(sk)[0]))
+  const listed = new Map<string, PolicySetItem[]>()
+  for (const item of items) {
+    const { who } = entryOf(item.sk) ?? {}
+    if (who !== undefined) listed.set(who, [...(listed.get(who) ?? []), item])
+  }
+  return ({ id, tier }) => {
+    const own = listed.get(`client:${id}`) ?? []
+    const entry = entryFor(own, 'block', String(id), now) ?? entryFor(own, 'allow', String(id), now)
+    return { ...(entry && { entry }), ...(!tiers.has(`tier#${tier}`) && { isTierGone: true }) }
+  }
 }
 
 /** `blocked`, for a cell of a table. */

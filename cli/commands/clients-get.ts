@@ -1,5 +1,5 @@
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
-import { listText, standingOfClient } from '../callers/client-standing'
+import { listText, standingsIn } from '../callers/client-standing'
 import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
 import { kindOf, signaturesOf, signedByOf } from '../callers/signatures'
 import { usageKeyText, withoutSecrets } from '../callers/usage-key'
@@ -16,7 +16,7 @@ export const addClientsGet: AddCommand = (group, session) => {
     const records = await recordsOf(table, id)
     const signatures = await signaturesOf(table, records)
     const policySet = (await table.policySet()).map(({ item }) => item)
-    const standing = standingOfClient(policySet, records[0]!.item, io.clock())
+    const standing = standingsIn(policySet, io.clock())(records[0]!.item)
     const { entry, isTierGone } = standing
     if (options.json) {
       const { pk: _pk, sk: _sk, expiresAt: _expiresAt, disabled: _disabled, ...fields } = records[0]!.item

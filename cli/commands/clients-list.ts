@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { wholeNumber } from '../arguments'
 import { credentialOf, stateOf } from '../callers/client-records'
-import { listWord, standingOfClient } from '../callers/client-standing'
+import { listWord, standingsIn } from '../callers/client-standing'
 import { nearestClients } from '../callers/clients-usage'
 import { overridesText } from '../callers/overrides'
 import { kindOf, readSignatures, signedByOf } from '../callers/signatures'
@@ -48,7 +48,7 @@ async function list(session: Session, options: Options): Promise<void> {
   const table = await session.connect(options).configTable()
   const [all, signatures] = [await table.clients(), await readSignatures(table)]
   const policySet = (await table.policySet()).map(({ item }) => item)
-  const standing = (item: Readonly<Record<string, unknown>>) => standingOfClient(policySet, item, io.clock())
+  const standing = standingsIn(policySet, io.clock())
   const items = all
     .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
     .filter(({ tier }) => options.tier === undefined || tier === options.tier)

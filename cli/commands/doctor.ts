@@ -12,7 +12,7 @@ import { limiterOver } from '../facade/decisions'
 import { DynamoDbStore, HMAC_RING, SIGNING_RING } from '../facade/tables'
 import { printed } from '../facade/values'
 import { brokenItem } from '../tables/broken-items'
-import { checkClients, checkLists } from '../tables/callers-check'
+import { checkCallers } from '../tables/callers-check'
 import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
 import { checkConnection } from '../tables/connection-check'
@@ -92,8 +92,7 @@ async function examine(
     ...(hasConfig
       ? [
           ...(await checkConfiguration(table)),
-          await checkClients(table, io.clock),
-          ...(await checkLists(table)),
+          ...(await checkCallers(table, io.clock)),
           await checkKeyRing(HMAC_RING, table, io.clock),
           await checkKeyRing(SIGNING_RING, table, io.clock),
           await checkAuditTimeToLive(client, configTable, isOwn),

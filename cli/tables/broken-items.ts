@@ -6,6 +6,7 @@ import { UserError } from '../exit'
 import { parseClientItem } from '../facade/callers'
 import { switchKey } from '../facade/tables'
 import { Mistake, printed } from '../facade/values'
+import { quoted } from '../terminal/completion'
 import { readItem } from '../tiers/read-policy-set'
 import type { ConfigTable } from './config-table'
 
@@ -13,8 +14,7 @@ import type { ConfigTable } from './config-table'
 export const recordName = (pk: string): string => `record-${createHash('sha256').update(pk).digest('hex').slice(0, 12)}`
 
 /** A word of a command as a shell reads it. */
-export const shellWord = (text: string): string =>
-  /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+export const shellWord = (text: string): string => (/^[\w.:@/-]+$/.test(text) ? text : quoted(text))
 
 /** What removes an item that no other command does. */
 export const removal = (name: string): string =>

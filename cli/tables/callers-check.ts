@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredItem } from '../../provisioning/documents'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { entryOf } from '../callers/block-entries'
+import { standingsIn } from '../callers/client-standing'
 import { overridesOfNothing } from '../callers/overrides'
 import { unreadCredentials } from '../callers/unread-credentials'
 import { type CLIENT_FIELDS, parseClientItem } from '../facade/callers'
-import { splitVariant } from '../facade/policies'
 import { type Clock, type Mistake, printed } from '../facade/values'
 import { counted } from '../terminal/output'
 import { readPolicySet } from '../tiers/read-policy-set'
@@ -34,17 +35,22 @@ const MAX_TOLD = 5
 
 /**
  * Checks the clients: that each record is valid, its tier exists, its credential is read, its overrides override
- * something, and that the records of one client agree.
+ * something, and that the records of one client agree. Checks the lists beside them, where something is wrong there:
+ * that no range is blocked and exempt at once, and that their clients exist.
  */
-export function checkClients(table: ConfigTable, clock: Clock): Promise<Check> {
-  return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
+export async function checkCallers(table: ConfigTable, clock: Clock): Promise<Check[]> {
+  let lists: Check[] = []
+  const ofClients = await checked('clients', 'allow dynamodb:Scan on the config table', async () => {
     const items = (await table.policySet()).map(({ item }) => item)
-    const tiers = new Set(items.map(({ sk }) => splitVariant(sk)[0]))
     const clients = await table.clients()
+    lists = checkLists(items, clients)
+    const standing = standingsIn(items, clock())
     const wrong = [
       ...clients.flatMap((record) => findingOf(record) ?? []),
       ...contradictions(clients),
-      ...clients.flatMap(({ item }) => (typeof item.tier === 'string' ? withoutTier(item, tiers) : [])),
+      ...clients.flatMap(({ item }) =>
+        typeof item.tier === 'string' && standing(item).isTierGone ? withoutTier(item) : [],
+      ),
     ]
     if (wrong.length > 0) return { status: 'FAILED', ...told(wrong) }
     const { policies } = readPolicySet(items).configuration
@@ -63,36 +69,31 @@ export function checkClients(table: ConfigTable, clock: Clock): Promise<Check> {
     if (unread.length + idle.length > 0) return { status: 'warning', ...told([...unread, ...idle]) }
     return { status: 'ok', found: counted(clients.length, 'credential') }
   })
+  return [ofClients, ...lists]
 }
 
-/** Checks that no range is blocked and exempt at once, and that clients of the lists exist. None where all is well. */
-export function checkLists(table: ConfigTable): Promise<Check[]> {
-  const remedy = 'allow dynamodb:Scan on the config table'
-  return checked('lists', remedy, async () => {
-    const listed = (await table.policySet()).flatMap(({ item }) => entryOf(item.sk) ?? [])
-    const isBlocked = (who: string) => listed.some((one) => one.list === 'block' && one.who === who)
-    const twice = listed
-      .filter(({ list, who }) => list === 'allow' && isBlocked(who))
-      .map(
-        ({ who }): Finding => ({
-          found: `${who} is blocked and exempt: the block holds`,
-          remedy: `sluice block remove ${shellWord(who)} --allow, or without --allow`,
-        }),
-      )
-    const ids = new Set((await table.clients()).map(({ item }) => `client:${item.id}`))
-    const unknown = listed
-      .filter(({ who }) => who.startsWith('client:') && !ids.has(who))
-      .map(
-        ({ list, who }): Finding => ({
-          found: `${who} is ${list === 'block' ? 'blocked' : 'exempt'}, and there is no such client`,
-          remedy: `sluice block remove ${shellWord(who)}${list === 'allow' ? ' --allow' : ''}`,
-        }),
-      )
-    const all = [...twice, ...unknown]
-    return all.length > 0
-      ? { status: 'warning', ...told(all) }
-      : { status: 'ok', found: counted(listed.length, 'entry') }
-  }).then((check) => (check.status === 'ok' ? [] : [check]))
+function checkLists(items: readonly PolicySetItem[], clients: readonly StoredItem[]): Check[] {
+  const listed = items.flatMap(({ sk }) => entryOf(sk) ?? [])
+  const isBlocked = (who: string) => listed.some((one) => one.list === 'block' && one.who === who)
+  const twice = listed
+    .filter(({ list, who }) => list === 'allow' && isBlocked(who))
+    .map(
+      ({ who }): Finding => ({
+        found: `${who} is blocked and exempt: the block holds`,
+        remedy: `sluice block remove ${shellWord(who)} --allow, or without --allow`,
+      }),
+    )
+  const ids = new Set(clients.map(({ item }) => `client:${item.id}`))
+  const unknown = listed
+    .filter(({ who }) => who.startsWith('client:') && !ids.has(who))
+    .map(
+      ({ list, who }): Finding => ({
+        found: `${who} is ${list === 'block' ? 'blocked' : 'exempt'}, and there is no such client`,
+        remedy: `sluice block remove ${shellWord(who)}${list === 'allow' ? ' --allow' : ''}`,
+      }),
+    )
+  const all = [...twice, ...unknown]
+  return all.length > 0 ? [{ name: 'lists', status: 'warning', ...told(all) }] : []
 }
 
 /** What is wrong with a record by itself. */
@@ -118,8 +119,7 @@ const isWrong =
     return issues.length > 0
   }
 
-function withoutTier({ id, tier }: StoredItem['item'], tiers: ReadonlySet<string>): Finding[] {
-  if (tiers.has(`tier#${tier}`)) return []
+function withoutTier({ id, tier }: StoredItem['item']): Finding[] {
   return [
     {
       found: `client ${printed(id)} has tier ${printed(tier)}, which does not exist`,

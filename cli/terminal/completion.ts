@@ -171,4 +171,5 @@ const spaced = (words: readonly string[]): string => words.map((word) => ` ${wor
 const listed = (words: readonly Word[]): string => quoted(words.map(({ word }) => word).join(' '))
 
 /** For a POSIX shell; fish reads it the same way but for a backslash, which no description has. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+/** A text as a shell reads it, whatever is in it. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
