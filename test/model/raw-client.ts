@@ -3,7 +3,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 
 /** The input of an SDK command. */
 interface Command {
-  readonly input: object
+  readonly input: { readonly Key?: object }
   readonly constructor: { readonly name: string }
 }
 
@@ -11,10 +11,25 @@ interface Command {
  * A client with DynamoDB's protocol alone. It has no timers, so it works in virtual time, and does a tenth of the SDK's
  * work, so thousands of scenarios fit into minutes. Other tests cover the SDK.
  */
-export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBClient, 'send'>; close(): void } {
+export function rawClient(endpoint: string): RawClient {
   const agent = new Agent({ keepAlive: true })
-  const send = ({ input, constructor: { name } }: Command): Promise<unknown> =>
+  /** Keys of items that the engine confirmed, and that nothing deleted. */
+  const kept = new Set<string>()
+  const lost: string[] = []
+  const notice = ({ input: { Key }, constructor: { name } }: Command, before: unknown, isDone: boolean) => {
+    if (!Key) return
+    const key = JSON.stringify(Key)
+    if (!before && kept.delete(key)) lost.push(key)
+    if (!isDone || name === 'GetItemCommand') return
+    if (name === 'UpdateItemCommand') kept.add(key)
+    else kept.delete(key)
+  }
+  const send = (command: Command): Promise<unknown> =>
     new Promise((resolve, reject) => {
+      const {
+        input,
+        constructor: { name },
+      } = command
       const headers = {
         'content-type': 'application/x-amz-json-1.0',
         'x-amz-target': `DynamoDB_20120810.${name.replace(/Command$/, '')}`,
@@ -34,8 +49,12 @@ export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBCli
             httpStatusCode: response.statusCode,
             requestId: response.headers['x-amzn-requestid'] ?? 'none',
           }
-          if (response.statusCode === 200) return resolve({ ...answer, $metadata })
+          if (response.statusCode === 200) {
+            notice(command, answer.Item ?? answer.Attributes, true)
+            return resolve({ ...answer, $metadata })
+          }
           const kind = String(answer.__type).split('#').at(-1)!
+          if (kind === 'ConditionalCheckFailedException') notice(command, answer.Item, false)
           reject(
             Object.assign(new Error(answer.message ?? answer.Message ?? kind), { ...answer, name: kind, $metadata }),
           )
@@ -44,5 +63,12 @@ export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBCli
       call.on('error', reject)
       call.end(JSON.stringify(input))
     })
-  return { client: { send: send as never }, close: () => agent.destroy() }
+  return { client: { send: send as never }, lost, close: () => agent.destroy() }
+}
+
+export interface RawClient {
+  readonly client: Pick<DynamoDBClient, 'send'>
+  /** Keys of items that the engine confirmed and then did not have, though nothing had deleted them. */
+  readonly lost: readonly string[]
+  close(): void
 }

@@ -105,20 +105,28 @@ const ON_ENGINES = [
 ]
 const ON_ENGINE_MS = 0.5 * MINUTE
 
+/**
+ * On a busy machine, a third of the processes of DynamoDB Local confirm a write and find no item at the next consistent
+ * read. Such a process says nothing of the limiter: the histories run on a new one, after so many at most.
+ */
+const MOST_STARTS = 5
+
 for (const [name, count, start, isMissing] of ENGINES) {
   const group = isMissing ? describe.skip : describe
   group(`every law holds on ${name}`, () => {
     let engine: Awaited<ReturnType<typeof openOn>>
     let raw: ReturnType<typeof rawClient>
     let simulations = 0
-    beforeAll(async () => {
+    const open = async () => {
       engine = await openOn(await start())
       raw = rawClient(engine.endpoint)
-    }, 2 * MINUTE)
-    afterAll(async () => {
+    }
+    const close = async () => {
       raw?.close()
       await engine?.close()
-    })
+    }
+    beforeAll(open, 2 * MINUTE)
+    afterAll(close)
     const simulation = () => ({
       store: new DynamoDbStore({ client: raw.client, tableName: TABLE }),
       oldStore: oldStoreOn(raw.client, TABLE),
@@ -129,17 +137,26 @@ for (const [name, count, start, isMissing] of ENGINES) {
     it.each(ON_ENGINES)(
       'in every history of $what',
       async ({ what, arbitrary, part, seed }) => {
-        const done = await runScenarios(part * count, {
-          seed,
-          simulation,
-          arbitrary,
-          endAfterMs: ON_ENGINE_MS * Math.max(part, 0.2),
-          atOnce: 50,
-        })
+        const run = () =>
+          runScenarios(part * count, {
+            seed,
+            simulation,
+            arbitrary,
+            endAfterMs: ON_ENGINE_MS * Math.max(part, 0.2),
+            atOnce: 50,
+          })
+        const runOnNew = async (failure: unknown, starts: number): Promise<number> => {
+          if (raw.lost.length === 0 || starts === 0) throw failure
+          process.stdout.write(`# ${name} lost items that it had confirmed, and is started anew: ${raw.lost.join()}\n`)
+          await close()
+          await open()
+          return run().catch((again) => runOnNew(again, starts - 1))
+        }
+        const done = await run().catch((failure) => runOnNew(failure, MOST_STARTS))
         process.stdout.write(`# ${done} histories of ${what} on ${name}: every law holds\n`)
         expect(done).toBeGreaterThanOrEqual(MIN_SHARE * part * count)
       },
-      ON_ENGINE_MS + 2 * MINUTE,
+      ON_ENGINE_MS + (2 + MOST_STARTS) * MINUTE,
     )
   })
 }
