@@ -43,7 +43,8 @@ export interface AuthorizerFunctionOptions {
   readonly release?: ReleaseOptions | undefined
   /**
    * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also needs
-   * S3, where it answers CloudFormation, and, when the stack is deleted, Lambda and, with `invokeRole`, API Gateway.
+   * S3, where it answers CloudFormation, CloudFormation itself, unless `configTableLoss` is `accept`, and, when the
+   * stack is deleted, Lambda and, with `invokeRole`, API Gateway.
    * @default no VPC
    */
   readonly vpc?: IVpc | undefined

@@ -32,7 +32,14 @@ export function checkProps(scope: Construct, props: RateLimiterProps): void {
   for (const prop of ['vpcSubnets', 'securityGroups'] as const)
     if (props[prop] !== undefined && !vpcOf(props))
       issues.push(new Mistake('missing_field', `${prop} needs vpc, got none (${path})`))
-  const { seed } = props as { readonly seed?: unknown }
+  const { seed, configTableLoss } = props as { readonly seed?: unknown; readonly configTableLoss?: unknown }
+  if (configTableLoss !== undefined && configTableLoss !== 'refuse' && configTableLoss !== 'accept')
+    issues.push(
+      new Mistake(
+        'invalid_value',
+        `configTableLoss must be "refuse" or "accept", got ${printed(configTableLoss)} (${path})`,
+      ),
+    )
   if (seed !== undefined && seed !== 'keep-edits' && seed !== 'authoritative')
     issues.push(
       new Mistake('invalid_value', `seed must be "keep-edits" or "authoritative", got ${printed(seed)} (${path})`),

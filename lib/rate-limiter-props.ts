@@ -2,6 +2,7 @@ import type { RegionShares } from '../provisioning/shares-by-region'
 import type { AuthorizerFunctionOptions } from './authorizer-options'
 import type { IdentitySource } from './identity'
 import type { LimiterTablesOptions } from './limiter-tables'
+import type { ConfigTableCheckOptions } from './seed/config-table-check'
 import type { DeletionGuardOptions } from './seed/deletion-guard'
 import type { TiersInCode } from './tiers-props'
 
@@ -10,6 +11,7 @@ export interface RateLimiterProps
   extends LimiterTablesOptions,
     AuthorizerFunctionOptions,
     DeletionGuardOptions,
+    ConfigTableCheckOptions,
     TiersInCode {
   /**
    * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the

@@ -24,6 +24,7 @@ import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-ap
 import { type UnprotectOptions, unprotectApi } from './protect/unprotect'
 import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 import type { RateLimiterProps } from './rate-limiter-props'
+import { checkConfigTables } from './seed/config-table-check'
 import { guardDeletion } from './seed/deletion-guard'
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
@@ -31,7 +32,7 @@ import { hasSeed, seedTiers } from './seed/tiers-seed'
 import { SharedRateLimiter, type SharedRateLimiterOptions } from './shared-limiter'
 import { type OtherAccounts, permitOthers } from './sharing'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
-import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
+import { warnOfMissingEndpoint, warnOfUnreachableChecks } from './warn-of-vpc'
 import { WatchedLimiter } from './watched-limiter'
 
 /**
@@ -110,8 +111,9 @@ export class RateLimiter extends WatchedLimiter {
     this.logGroup = logGroup
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
-    if (hasSeed(props)) this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
+    this.seeds.push(checkConfigTables(seed, props))
+    if (hasSeed(props)) this.seeds.push(seedTiers(seed, props, this.seeds))
     this.guard = guardDeletion(this, seed, {
       handlers: this.callable(),
       limiter: [tables, authorizer, seed],
@@ -129,8 +131,14 @@ export class RateLimiter extends WatchedLimiter {
       validate: () => {
         warnOfMissingEndpoint(this, vpcOf(props))
         warnOfEndlessAudit(this, props.configTable)
-        if (props.invokeRole && props.deletionProtection !== false)
-          warnOfUnreachableGuard(this, { ...props, ...props.functionOptions })
+        warnOfUnreachableChecks(
+          this,
+          { ...props, ...props.functionOptions },
+          {
+            ofTables: props.configTableLoss !== 'accept',
+            ofCallers: (props.invokeRole ?? false) && props.deletionProtection !== false,
+          },
+        )
         return [
           ...cachingAuthorizers(this.callable()),
           ...tableMistakes(props),

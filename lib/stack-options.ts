@@ -14,6 +14,7 @@ export interface SluiceStackOptions
     | 'runtime'
     | 'removalPolicy'
     | 'deletionProtection'
+    | 'configTableLoss'
     | 'logRetention'
     | 'stateTableName'
     | 'configTableName'
@@ -52,6 +53,10 @@ const SETTINGS = {
   deletionProtection: {
     read: (text: string) => ({ true: true, false: false })[text],
     wanted: 'true or false',
+  },
+  configTableLoss: {
+    read: (text: string) => (({ refuse: 'refuse', accept: 'accept' }) as const)[text],
+    wanted: 'refuse or accept',
   },
   dashboard: {
     read: (text: string) => ({ true: true, false: false })[text],

@@ -29,11 +29,22 @@ interface FunctionPlace {
   readonly vpcSubnets?: SubnetSelection
 }
 
-/** Warns of a guard that calls API Gateway from subnets without a route out of their VPC. */
-export function warnOfUnreachableGuard(scope: Construct, { vpc, vpcSubnets }: FunctionPlace): void {
+/** Warns of checks of a deployment that call AWS from subnets without a route out of their VPC. */
+export function warnOfUnreachableChecks(
+  scope: Construct,
+  { vpc, vpcSubnets }: FunctionPlace,
+  { ofTables, ofCallers }: { readonly ofTables: boolean; readonly ofCallers: boolean },
+): void {
   if (!vpc) return
   const isolated = new Set(vpc.isolatedSubnets)
   if (!vpc.selectSubnets(vpcSubnets).subnets.every((subnet) => isolated.has(subnet))) return
+  if (ofTables)
+    Annotations.of(scope).addWarningV2(
+      'sluice:check-network',
+      `vpc has no way out of its subnets (${vpc.node.path}): a deployment asks CloudFormation whether it leaves a config table behind, and where it cannot, it fails. ` +
+        "Add an interface endpoint for CloudFormation, or set configTableLoss: 'accept'",
+    )
+  if (!ofCallers) return
   Annotations.of(scope).addWarningV2(
     'sluice:guard-network',
     `vpc has no way out of its subnets (${vpc.node.path}): with invokeRole the deletion guard asks API Gateway who calls the limiter, and where it cannot, ` +

@@ -39,13 +39,14 @@ export function permitAuthorizer(
   apiId: string,
   authorizer: CfnRestAuthorizer | CfnHttpAuthorizer,
 ): IConstruct[] {
+  authorizer.node.addDependency(...seeds) // an API whose limiter is not seeded stays with what it had
   if (invokeRole) {
     if (isResource(authorizer, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME))
       (authorizer as CfnRestAuthorizer).authorizerCredentials = invokeRole.roleArn
     else (authorizer as CfnHttpAuthorizer).authorizerCredentialsArn = invokeRole.roleArn
-    return [invokeRole, ...seeds]
+    return [invokeRole, authorizer]
   }
-  if (isPermitted) return [...seeds]
+  if (isPermitted) return [authorizer]
   handler.addPermission('Permission', {
     scope,
     principal: new ServicePrincipal('apigateway.amazonaws.com'),
@@ -55,5 +56,5 @@ export function permitAuthorizer(
       resourceName: `authorizers/${authorizer.ref}`,
     }),
   })
-  return [scope.node.findChild('Permission'), ...seeds]
+  return [scope.node.findChild('Permission'), authorizer]
 }

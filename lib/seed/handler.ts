@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { apiKey } from '../../lambda/config-table/items/config-keys'
@@ -8,6 +9,7 @@ import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
 import { releaseAuthority } from './authority'
 import { type Guarded, refuseWhileUsed } from './function-users'
+import { type ConfigTables, refuseLostTables } from './lost-tables'
 import { seedCode } from './seed-code'
 import { seedItems, seedKeyRings } from './seed-items'
 
@@ -32,37 +34,46 @@ export interface SeedRequest {
     readonly Api?: { readonly Id: string; readonly Name?: string; readonly Label: string }
     /** Of a deletion guard. */
     readonly Guard?: Guarded & { readonly Refuse: string }
+    /** Of a check of config tables. */
+    readonly ConfigTables?: ConfigTables
   }
+  /** Of an update. */
+  readonly OldResourceProperties?: { readonly ConfigTables?: ConfigTables }
 }
 
 const documents = documentsOf(new DynamoDBClient({}))
-// Fails within the function's time if its network has no route to Lambda.
-const lambda = new LambdaClient({
+// Fails within the function's time if its network has no route to the service.
+const options = {
   maxAttempts: 4,
   requestHandler: { connectionTimeout: 5000, requestTimeout: 10_000, throwOnRequestTimeout: true },
-})
+}
+const lambda = new LambdaClient(options)
+const cloudFormation = new CloudFormationClient(options)
 
 /** DynamoDB applies a new role's permissions after some seconds. */
 const ATTEMPTS = 6
 const PAUSE_MS = 2000
 
 /**
- * Entry point of the seed function: seeds when a resource is created or changed. When a resource is deleted, tiers
- * stay, an API's label is removed, and a guard refuses while the limiter is in use.
+ * Entry point of the seed function: seeds when a resource is created or changed, and refuses to leave a config table
+ * behind. When a resource is deleted, tiers stay, an API's label is removed, and a guard refuses while the limiter is
+ * in use.
  */
 export async function handler(event: SeedRequest): Promise<void> {
-  const { Api, Guard, TableName } = event.ResourceProperties
+  const { Api, Guard, ConfigTables: tables, TableName } = event.ResourceProperties
   const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
   const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
-    const done = await patiently(() => (Guard ? guard(event, Guard) : Api ? label(event, Api) : tiers(event)))
+    const done = await patiently(() =>
+      Guard ? guard(event, Guard) : tables ? check(event, tables) : Api ? label(event, Api) : tiers(event),
+    )
     if (done)
       console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, ...done }))
-    await respond(event, id, 'SUCCESS', { Data: Api || Guard ? {} : outputsOf(done) })
+    await respond(event, id, 'SUCCESS', { Data: Api || Guard || tables ? {} : outputsOf(done) })
   } catch (error) {
     console.error(error)
     const text = error instanceof Error ? error.message : String(error)
-    const Reason = (Guard ? text : `the config table could not be seeded: ${text}`).slice(0, 1000)
+    const Reason = (Guard || tables ? text : `the config table could not be seeded: ${text}`).slice(0, 1000)
     await respond(event, id, 'FAILED', { Reason })
   }
 }
@@ -120,6 +131,15 @@ async function guard(
   return undefined
 }
 
+async function check(
+  { RequestType, StackId, OldResourceProperties }: SeedRequest,
+  tables: ConfigTables,
+): Promise<undefined> {
+  if (RequestType !== 'Delete')
+    await refuseLostTables(cloudFormation, StackId, tables, OldResourceProperties?.ConfigTables)
+  return undefined
+}
+
 /** A response has at most 4096 bytes, and the log has everything. */
 const MAX_KEPT = 1000
 
@@ -169,7 +189,7 @@ async function patiently<T>(seed: () => Promise<T>): Promise<T> {
     try {
       return await seed()
     } catch (error) {
-      if (attempt === ATTEMPTS || !/^(AccessDeniedException|WriteConflictError)$/.test((error as Error).name))
+      if (attempt === ATTEMPTS || !/^(AccessDenied(Exception)?|WriteConflictError)$/.test((error as Error).name))
         throw error
       await pause(PAUSE_MS)
     }

@@ -56,8 +56,10 @@ const MAX_CHARACTERS = 200_000
  *
  * The first deployment creates the secret under which subjects are stored, unless the table is already in use, and the
  * one with which API keys are signed, unless there is one.
+ *
+ * @param after what has to succeed first.
  */
-export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomResource {
+export function seedTiers(seed: SeedFunction, props: TiersSeedProps, after: readonly Construct[]): CustomResource {
   const items = itemsFrom(seed, props)
   const isAuthoritative = props.seed === 'authoritative'
   const removing = isAuthoritative ? ['dynamodb:DeleteItem'] : []
@@ -80,7 +82,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
       Reports: isAuthoritative ? ['Kept', 'Undone'] : ['Kept'],
     },
   })
-  resource.node.addDependency(seed.role)
+  resource.node.addDependency(seed.role, ...after)
   new CfnOutput(seed, 'Kept', {
     description:
       'items of the config table that differ from the tiers of the app and were kept: sluice history shows who edited them',

@@ -249,4 +249,9 @@ export const CHANGES: readonly Change[] = [
       'sluice/tiered: TieredLimiter.release: release(reservation: string): Promise<boolean>;',
     ],
   },
+  {
+    why: 'a renamed construct moved every client to another tier in silence',
+    changelog: "`configTableLoss: 'accept'` goes on",
+    added: ['sluice: RateLimiterProps.configTableLoss?: "refuse" | "accept"'],
+  },
 ]

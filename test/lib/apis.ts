@@ -68,3 +68,20 @@ export const resourcesIn = (stack: Stack, type: string) =>
     string,
     { readonly Properties: Record<string, unknown>; readonly DependsOn?: string[]; readonly Metadata?: object },
   ][]
+
+/** The logical ids of everything that exists before CloudFormation touches a resource of a stack. */
+export function waitedForBy(stack: Stack, id: string): string[] {
+  const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Readonly<Record<string, object>> }
+  const found = new Set<string>()
+  const follow = (from: string) => {
+    const text = JSON.stringify(Resources[from])
+    const names = text.matchAll(/"([A-Za-z\d]+)"/g) // of Ref, Fn::GetAtt and DependsOn alike
+    for (const [, name] of names) {
+      if (!Object.hasOwn(Resources, name!) || found.has(name!)) continue
+      found.add(name!)
+      follow(name!)
+    }
+  }
+  follow(id)
+  return [...found]
+}

@@ -3,7 +3,7 @@ import { CfnDeployment, Deployment, RestApi, Stage } from 'aws-cdk-lib/aws-apiga
 import { CfnDeployment as CfnHttpDeployment, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { HttpUrlIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations'
 import type { RateLimiter } from '../../lib/index'
-import { httpApi, limited, printedFor, resourcesIn, restApi } from './apis'
+import { httpApi, limited, printedFor, resourcesIn, restApi, waitedForBy } from './apis'
 
 const DEPLOYMENT = 'AWS::ApiGateway::Deployment'
 const only = <T>(found: readonly T[]): T => {
@@ -43,13 +43,13 @@ describe('a deployment of one’s own, of an API with deploy: false', () => {
     const { api } = restApi(stack, { deploy: false })
     make(stack, api)
     limiter.protect(api)
-    const [, { DependsOn }] = only(resourcesIn(stack, DEPLOYMENT))
+    const [id] = only(resourcesIn(stack, DEPLOYMENT))
     const wanted = [
       ...['AWS::ApiGateway::Authorizer', 'AWS::Lambda::Permission', 'AWS::ApiGateway::GatewayResponse'],
       ...['AWS::ApiGateway::Method', 'Custom::SluiceTiers'],
     ].flatMap((type) => resourcesIn(stack, type).map(([id]) => id))
     expect(wanted).toHaveLength(6)
-    expect(DependsOn).toEqual(expect.arrayContaining(wanted))
+    expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining(wanted))
     expect(printedFor(stack, 'warning')).toEqual([])
   })
 
@@ -115,22 +115,22 @@ describe('there is no moment without limits or with errors', () => {
   it('in a REST API: its deployment waits for the permission and the tiers', () => {
     const { stack, limiter } = limited({ tiersFile: 'tiers.yaml' })
     limiter.protect(restApi(stack).api, { as: 'shop' })
-    const [, { DependsOn }] = only(resourcesIn(stack, DEPLOYMENT))
-    const wanted = ['AWS::Lambda::Permission', 'Custom::SluiceTiers', 'AWS::ApiGateway::Authorizer'].flatMap((type) =>
+    const [id] = only(resourcesIn(stack, DEPLOYMENT))
+    const wanted = ['AWS::Lambda::Permission', 'Custom::SluiceTiers', 'Custom::SluiceConfigTables'].flatMap((type) =>
       resourcesIn(stack, type).map(([id]) => id),
     )
-    expect(DependsOn).toEqual(expect.arrayContaining(wanted))
+    expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining(wanted))
   })
 
   it('in an imported REST API: the deployment of its stage does', () => {
     const { stack, limiter } = limited({ tiersFile: 'tiers.yaml' })
     limiter.attachTo(RestApi.fromRestApiId(stack, 'Shop', 'a1b2c3d4e5'), { stageName: 'prod' })
-    const [, { DependsOn }] = only(resourcesIn(stack, DEPLOYMENT))
+    const [id] = only(resourcesIn(stack, DEPLOYMENT))
     const wanted = ['AWS::Lambda::Permission', 'Custom::SluiceTiers'].flatMap((type) =>
       resourcesIn(stack, type).map(([id]) => id),
     )
     expect(wanted).toHaveLength(2)
-    expect(DependsOn).toEqual(expect.arrayContaining(wanted))
+    expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining(wanted))
   })
 
   it('in an HTTP API, whose routes are live at once: each route does', () => {
@@ -138,11 +138,21 @@ describe('there is no moment without limits or with errors', () => {
     const { api, add } = httpApi(stack)
     add('a')
     limiter.protect(api)
-    const [, { DependsOn }] = only(resourcesIn(stack, 'AWS::ApiGatewayV2::Route'))
+    const [id] = only(resourcesIn(stack, 'AWS::ApiGatewayV2::Route'))
     const wanted = ['AWS::Lambda::Permission', 'Custom::SluiceTiers'].flatMap((type) =>
       resourcesIn(stack, type).map(([id]) => id),
     )
-    expect(DependsOn).toEqual(expect.arrayContaining(wanted))
+    expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining(wanted))
+  })
+
+  it('the authorizer that requests meet moves to a new function after all that', () => {
+    const { stack, limiter } = limited({ tiersFile: 'tiers.yaml' })
+    limiter.protect(restApi(stack).api)
+    const [id] = only(resourcesIn(stack, 'AWS::ApiGateway::Authorizer'))
+    const [check] = only(resourcesIn(stack, 'Custom::SluiceConfigTables'))
+    const [tiers] = only(resourcesIn(stack, 'Custom::SluiceTiers'))
+    expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining([check, tiers]))
+    expect(waitedForBy(stack, tiers)).toContain(check)
   })
 
   it('in an API of another stack: that stack waits for the limiter’s', () => {

@@ -235,7 +235,7 @@ describe('a VPC', () => {
     expect(printedFor(inVpc(true).stack, 'warning')).toEqual([])
   })
 
-  it('whose subnets are isolated causes a warning with invokeRole: the deletion guard then asks API Gateway', () => {
+  it('whose subnets are isolated causes a warning for each check that asks AWS: CloudFormation, and API Gateway with invokeRole', () => {
     const isolated = { subnetType: SubnetType.PRIVATE_ISOLATED }
     const printed = (
       more: RateLimiterProps,
@@ -253,15 +253,19 @@ describe('a VPC', () => {
         }).stack,
         'warning',
       )
-    const warning = expect.stringMatching(
-      /^vpc has no way out of its subnets \(Stack\/Vpc\).*\[ack: sluice:guard-network\]/,
+    const [ofTables, ofCallers] = ['check-network', 'guard-network'].map((name) =>
+      expect.stringMatching(
+        new RegExp(`^vpc has no way out of its subnets \\(Stack/Vpc\\).*\\[ack: sluice:${name}\\]`),
+      ),
     )
-    expect(printed({}, [{ name: 'a', ...isolated }])).toEqual([warning])
-    expect(printed({ vpcSubnets: isolated })).toEqual([warning])
-    expect(printed({ functionOptions: { vpcSubnets: isolated } })).toEqual([warning])
+    const all = [ofTables, ofCallers]
+    expect(printed({}, [{ name: 'a', ...isolated }])).toEqual(all)
+    expect(printed({ vpcSubnets: isolated })).toEqual(all)
+    expect(printed({ functionOptions: { vpcSubnets: isolated } })).toEqual(all)
+    expect(printed({ vpcSubnets: isolated, invokeRole: false })).toEqual([ofTables])
+    expect(printed({ vpcSubnets: isolated, configTableLoss: 'accept' })).toEqual([ofCallers])
     expect(printed({})).toEqual([])
-    expect(printed({ vpcSubnets: isolated, deletionProtection: false })).toEqual([])
-    expect(printed({ vpcSubnets: isolated, invokeRole: false })).toEqual([])
+    expect(printed({ vpcSubnets: isolated, deletionProtection: false })).toEqual([ofTables])
   })
 
   it('that is imported causes none: its endpoints cannot be seen', () => {

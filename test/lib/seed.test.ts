@@ -260,6 +260,12 @@ describe('the seed in a stack', () => {
     const [, { Properties }] = policies.find(([id]) => id.includes('Tiers'))!
     expect(Properties.PolicyDocument.Statement).toEqual([
       expect.objectContaining({ Action: ['logs:CreateLogStream', 'logs:PutLogEvents'] }),
+      // for the check of config tables
+      {
+        Action: ['cloudformation:DescribeStacks', 'cloudformation:ListStackResources'],
+        Effect: 'Allow',
+        Resource: { Ref: 'AWS::StackId' },
+      },
       ...(
         [
           ['dynamodb:Query', ['policy-set', 'seed']],
