@@ -18,7 +18,7 @@ const sample = new SluiceStack(app, 'Sample', {
   stackName: `${name}-sample`,
   removalPolicy: RemovalPolicy.DESTROY,
   logRetention: RetentionDays.ONE_DAY,
-  deletionProtection: false,
+  deletionGuard: false,
   dashboard: !isEmulator,
 })
 // It answers late where it is busy, and a lost answer may count twice.

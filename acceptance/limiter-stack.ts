@@ -33,7 +33,7 @@ export class LimiterStack extends Stack {
       ...TIERS,
       seed: 'authoritative',
       removalPolicy: RemovalPolicy.DESTROY,
-      deletionProtection: false,
+      deletionGuard: false,
       logRetention: RetentionDays.ONE_DAY,
       metricsNamespace: stackName,
       ...(isEmulator && { decisionDeadline: Duration.seconds(8), configTtl: Duration.seconds(5) }),

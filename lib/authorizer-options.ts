@@ -1,4 +1,4 @@
-import type { Duration } from 'aws-cdk-lib'
+import type { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
 import type { Architecture, FunctionOptions, IFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
@@ -53,7 +53,7 @@ export interface AuthorizerFunctionOptions {
   /** Needs `vpc`. @default one is created for each function */
   readonly securityGroups?: ISecurityGroup[] | undefined
   /**
-   * Where the functions log; not together with `logRetention`.
+   * Where the functions log; not together with `logRetention` and `logRemovalPolicy`.
    * @default one is created for each function
    */
   readonly logGroup?: ILogGroup | undefined
@@ -63,6 +63,12 @@ export interface AuthorizerFunctionOptions {
    * @default RetentionDays.ONE_MONTH
    */
   readonly logRetention?: RetentionDays | undefined
+  /**
+   * What becomes of log groups that are created here when the stack is deleted.
+   *
+   * @default RemovalPolicy.DESTROY
+   */
+  readonly logRemovalPolicy?: RemovalPolicy | undefined
   /**
    * The failure mode while DynamoDB cannot be reached: `local` counts in each instance's memory, `allow` and `deny`
    * count nothing.

@@ -10,8 +10,8 @@ type Prop = keyof RateLimiterProps
 /** Props of a resource that is created, and the prop that passes an existing one instead. */
 const EXCLUDED: readonly (readonly [Prop, readonly Prop[]])[] = [
   ['stateTable', ['stateBilling', 'stateTableName', 'statePointInTimeRecovery']],
-  ['configTable', ['configBilling', 'configTableName', 'configPointInTimeRecovery']],
-  ['logGroup', ['logRetention']],
+  ['configTable', ['configBilling', 'configTableName', 'configPointInTimeRecovery', 'configDeletionProtection']],
+  ['logGroup', ['logRetention', 'logRemovalPolicy']],
 ]
 
 /** @throws ConfigError with all props that contradict each other, and tables that the function could not find. */

@@ -12,9 +12,12 @@ export const DEFAULT_RUNTIME = new Runtime('nodejs24.x', RuntimeFamily.NODEJS, {
 /** A log group for a function in this scope. */
 export function logGroupFor(
   scope: Construct,
-  { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions,
+  {
+    logRetention: retention = RetentionDays.ONE_MONTH,
+    logRemovalPolicy: removalPolicy = RemovalPolicy.DESTROY,
+  }: AuthorizerFunctionOptions,
 ): LogGroup {
-  return new LogGroup(scope, 'Logs', { retention: logRetention, removalPolicy: RemovalPolicy.DESTROY })
+  return new LogGroup(scope, 'Logs', { retention, removalPolicy })
 }
 
 /**

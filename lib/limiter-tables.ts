@@ -18,7 +18,8 @@ export interface LimiterTablesOptions {
   /**
    * A config table of your own, of the limiter's account and Region: partition key `pk`, sort key `sk` (strings), TTL
    * attribute `exp`, without which records of the audit trail stay forever.
-   * Limiters may share one. Not together with `configBilling`, `configTableName` and `configPointInTimeRecovery`.
+   * Limiters may share one. Not together with `configBilling`, `configTableName`, `configPointInTimeRecovery` and
+   * `configDeletionProtection`.
    * @default one is made
    */
   readonly configTable?: ITableV2 | undefined
@@ -51,6 +52,12 @@ export interface LimiterTablesOptions {
    * @default true
    */
   readonly configPointInTimeRecovery?: boolean | undefined
+  /**
+   * Whether DynamoDB refuses to delete the config table, whoever asks.
+   *
+   * @default true, unless `removalPolicy` is `DESTROY`
+   */
+  readonly configDeletionProtection?: boolean | undefined
   /**
    * The removal policy of both tables.
    *
@@ -91,6 +98,7 @@ export class LimiterTables extends Construct {
         timeToLiveAttribute: AUDIT_TIME_TO_LIVE, // only records of the audit trail have it
         billing: options.configBilling ?? Billing.onDemand(),
         pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: configPointInTimeRecovery },
+        deletionProtection: options.configDeletionProtection ?? removalPolicy !== RemovalPolicy.DESTROY,
         removalPolicy: removalPolicy ?? RemovalPolicy.RETAIN,
         tableName: options.configTableName,
         encryption,

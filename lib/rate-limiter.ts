@@ -117,7 +117,7 @@ export class RateLimiter extends WatchedLimiter {
     this.guard = guardDeletion(this, seed, {
       handlers: this.callable(),
       limiter: [tables, authorizer, seed],
-      isOn: props.deletionProtection ?? true,
+      isOn: props.deletionGuard ?? true,
       isByRole: props.invokeRole ?? false,
       shared: this.shared,
     })
@@ -136,7 +136,7 @@ export class RateLimiter extends WatchedLimiter {
           { ...props, ...props.functionOptions },
           {
             ofTables: props.configTableLoss !== 'accept',
-            ofCallers: (props.invokeRole ?? false) && props.deletionProtection !== false,
+            ofCallers: (props.invokeRole ?? false) && props.deletionGuard !== false,
           },
         )
         return [

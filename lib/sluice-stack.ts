@@ -2,6 +2,8 @@ import { CfnOutput, RemovalPolicy, Stack, type StackProps, Validations } from 'a
 import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Architecture, Code, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns'
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import type { Construct } from 'constructs'
 import { DECISION_HEADERS } from '../lambda/responses/header-table'
 import { DEFAULT_RUNTIME, roleFor } from './function-parts'
@@ -29,13 +31,19 @@ export class SluiceStack extends Stack {
   constructor(
     scope: Construct,
     id: string,
-    { stackName, tiersFile = 'tiers.yaml', dashboard = false, ...options }: SluiceStackOptions & StackProps = {},
+    {
+      stackName,
+      tiersFile = 'tiers.yaml',
+      dashboard = false,
+      alarms,
+      ...options
+    }: SluiceStackOptions & StackProps = {},
   ) {
     super(scope, id, { description: 'Sluice, a rate limiter for API Gateway', stackName, ...options })
     const limiter = new RateLimiter(this, 'Limiter', { tiersFile, ...options })
+    if (dashboard || alarms) limiter.addAlarms({ topic: alarms === undefined ? undefined : this.topicFor(alarms) })
     if (dashboard) {
       limiter.addDashboard()
-      limiter.addAlarms()
       limiter.addQueries()
       limiter.addDeniedCallersRule()
     }
@@ -67,6 +75,14 @@ export class SluiceStack extends Stack {
     new CfnOutput(this, 'StateTableName', { value: limiter.stateTable.tableName })
     new CfnOutput(this, 'ConfigTableName', { value: limiter.configTable.tableName })
     acknowledge(this)
+  }
+
+  /** @param alarms the topic's ARN, or the e-mail address that a new topic sends to. */
+  private topicFor(alarms: string): ITopic {
+    if (alarms.startsWith('arn:')) return Topic.fromTopicArn(this, 'Alarms', alarms)
+    const topic = new Topic(this, 'Alarms', { enforceSSL: true })
+    topic.addSubscription(new EmailSubscription(alarms))
+    return topic
   }
 }
 

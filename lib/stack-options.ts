@@ -13,7 +13,7 @@ export interface SluiceStackOptions
     | 'architecture'
     | 'runtime'
     | 'removalPolicy'
-    | 'deletionProtection'
+    | 'deletionGuard'
     | 'configTableLoss'
     | 'logRetention'
     | 'stateTableName'
@@ -24,6 +24,8 @@ export interface SluiceStackOptions
   readonly stackName?: string
   /** Whether it has a dashboard, alarms, queries and a rule for denied callers. @default false */
   readonly dashboard?: boolean
+  /** Where alarms are sent: an e-mail address, or the ARN of an SNS topic. @default nowhere */
+  readonly alarms?: string
 }
 
 const DAYS = Object.values(RetentionDays).filter(
@@ -50,7 +52,7 @@ const SETTINGS = {
     read: (text: string) => ({ destroy: RemovalPolicy.DESTROY, retain: RemovalPolicy.RETAIN })[text],
     wanted: 'destroy or retain',
   },
-  deletionProtection: {
+  deletionGuard: {
     read: (text: string) => ({ true: true, false: false })[text],
     wanted: 'true or false',
   },
@@ -61,6 +63,10 @@ const SETTINGS = {
   dashboard: {
     read: (text: string) => ({ true: true, false: false })[text],
     wanted: 'true or false',
+  },
+  alarms: {
+    read: (text: string) => (/^(arn:[\w-]+:sns:\S+|[^\s@]+@[^\s@]+)$/.test(text) ? text : undefined),
+    wanted: 'an e-mail address or the ARN of an SNS topic',
   },
   architecture: {
     read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text],

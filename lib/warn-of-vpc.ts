@@ -48,6 +48,6 @@ export function warnOfUnreachableChecks(
   Annotations.of(scope).addWarningV2(
     'sluice:guard-network',
     `vpc has no way out of its subnets (${vpc.node.path}): with invokeRole the deletion guard asks API Gateway who calls the limiter, and where it cannot, ` +
-      'the stack is neither deleted nor rolled back after a failed first deployment. Give it a way to API Gateway’s control plane, or set deletionProtection: false',
+      'the stack is neither deleted nor rolled back after a failed first deployment. Give it a way to API Gateway’s control plane, or set deletionGuard: false',
   )
 }

@@ -19,7 +19,7 @@ export interface DeletionGuardOptions {
    * `false` first.
    * @default true
    */
-  readonly deletionProtection?: boolean | undefined
+  readonly deletionGuard?: boolean | undefined
 }
 
 type Callable = readonly [IFunction, ...IFunction[]]

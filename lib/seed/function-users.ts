@@ -106,7 +106,7 @@ function userIn({ Sid = '', Principal, Condition = {} }: Statement, own: readonl
 
 /** @throws while APIs still call the function: the error names them and what to do. */
 export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise<void> {
-  const allTheSame = 'To delete the limiter all the same, deploy it with deletionProtection: false first.'
+  const allTheSame = 'To delete the limiter all the same, deploy it with deletionGuard: false first.'
   const users = await usersOf(lambda, guarded).catch((error: Error) => {
     throw Object.assign(new Error(`cannot check whether the limiter is in use: ${error.message}. ${allTheSame}`), {
       name: error.name,

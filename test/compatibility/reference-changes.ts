@@ -254,4 +254,26 @@ export const CHANGES: readonly Change[] = [
     changelog: "`configTableLoss: 'accept'` goes on",
     added: ['sluice: RateLimiterProps.configTableLoss?: "refuse" | "accept"'],
   },
+  {
+    why: 'a name promised what only DynamoDB’s own deletion protection does',
+    changelog: '`deletionGuard`',
+    added: ['DeletionGuardOptions', 'RateLimiterProps'].map((props) => `sluice: ${props}.deletionGuard?: boolean`),
+    removed: ['DeletionGuardOptions', 'RateLimiterProps'].map(
+      (props) => `sluice: ${props}.deletionProtection?: boolean`,
+    ),
+  },
+  {
+    why: 'a config table could be deleted by hand',
+    changelog: '`configDeletionProtection: false` leaves it out',
+    added: ['LimiterTablesOptions', 'RateLimiterProps'].map(
+      (props) => `sluice: ${props}.configDeletionProtection?: boolean`,
+    ),
+  },
+  {
+    why: 'logs were deleted with the stack, whatever a team’s rules',
+    changelog: '`logRemovalPolicy` keeps',
+    added: ['AuthorizerFunctionOptions', 'RateLimiterProps'].map(
+      (props) => `sluice: ${props}.logRemovalPolicy?: RemovalPolicy`,
+    ),
+  },
 ]

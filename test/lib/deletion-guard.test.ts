@@ -49,8 +49,8 @@ describe('the deletion guard in a stack', () => {
     const guardWith = (props?: RateLimiterProps) =>
       Object.values(synth(props).findResources(GUARD)).map(({ Properties }) => Properties.Guard.Refuse)
     expect(guardWith()).toEqual(['true'])
-    expect(guardWith({ deletionProtection: true })).toEqual(['true'])
-    expect(guardWith({ deletionProtection: false })).toEqual(['false'])
+    expect(guardWith({ deletionGuard: true })).toEqual(['true'])
+    expect(guardWith({ deletionGuard: false })).toEqual(['false'])
   })
 
   it('does not count what the stack itself permits, nested stacks included, and counts other stacks', () => {
@@ -236,7 +236,7 @@ describe('the deletion guard, asked by CloudFormation', () => {
     expect(Reason).toBe(
       'the limiter is in use, and without it every request to these APIs would fail. Run sluice detach for: a1b2c3d4e5. ' +
         'Protected from another stack or by hand, and to be released there (authorizer, and permission if there is one): shop000001, statement open. ' +
-        'To delete the limiter all the same, deploy it with deletionProtection: false first.',
+        'To delete the limiter all the same, deploy it with deletionGuard: false first.',
     )
   })
 
@@ -248,7 +248,7 @@ describe('the deletion guard, asked by CloudFormation', () => {
       Reason:
         'the limiter may be in use, and without it every request to these APIs would fail. Shared with account 222222222222, organization o-a1b2c3d4e5, ' +
         'whose APIs cannot be seen from here: release them there, then deploy without shareWith(). ' +
-        'To delete the limiter all the same, deploy it with deletionProtection: false first.',
+        'To delete the limiter all the same, deploy it with deletionGuard: false first.',
     })
     withStatements(ATTACHED)
     const { Reason } = await ask('Delete', 'true', 'Guard-seed', { SharedWith })
@@ -328,9 +328,7 @@ describe('the deletion guard, asked by CloudFormation', () => {
         .mockRejectedValue(failure('BadGateway', 502, 'not today'))
       expect(await ask('Delete', 'true', 'Guard-seed', BY_ROLE)).toMatchObject({
         Status: 'FAILED',
-        Reason: expect.stringMatching(
-          /^cannot check whether the limiter is in use: not today.*deletionProtection: false/,
-        ),
+        Reason: expect.stringMatching(/^cannot check whether the limiter is in use: not today.*deletionGuard: false/),
       })
       expect((await ask('Delete', 'false', 'Guard-seed', BY_ROLE)).Status).toBe('SUCCESS')
     })

@@ -265,7 +265,7 @@ describe('a VPC', () => {
     expect(printed({ vpcSubnets: isolated, invokeRole: false })).toEqual([ofTables])
     expect(printed({ vpcSubnets: isolated, configTableLoss: 'accept' })).toEqual([ofCallers])
     expect(printed({})).toEqual([])
-    expect(printed({ vpcSubnets: isolated, deletionProtection: false })).toEqual([ofTables])
+    expect(printed({ vpcSubnets: isolated, deletionGuard: false })).toEqual([ofTables])
   })
 
   it('that is imported causes none: its endpoints cannot be seen', () => {

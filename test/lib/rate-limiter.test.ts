@@ -124,6 +124,12 @@ describe('the function', () => {
     })
   })
 
+  it('keeps its logs when the stack is deleted, if you say so', () => {
+    const kept = synthesize({ tiersFile: 'tiers.yaml', logRemovalPolicy: RemovalPolicy.RETAIN })
+    kept.resourceCountIs('AWS::Logs::LogGroup', 2)
+    kept.allResources('AWS::Logs::LogGroup', { DeletionPolicy: 'Retain' })
+  })
+
   it('logs to your log group, if you pass one', () => {
     const custom = synthesize((stack) => ({ logGroup: new LogGroup(stack, 'Mine'), tiersFile: 'tiers.yaml' }))
     custom.resourceCountIs('AWS::Logs::LogGroup', 1)
@@ -274,6 +280,21 @@ describe('the tables', () => {
       [true, true],
       [false, false],
     ])
+  })
+
+  it('keep the config table from deletion, unless it is to be deleted with the stack, or the prop says so', () => {
+    const isProtected = (props: RateLimiterProps = {}) =>
+      Object.entries(synthesize(props).findResources('AWS::DynamoDB::GlobalTable')).map(([id, { Properties }]) => [
+        id.includes('State'),
+        Properties.Replicas[0].DeletionProtectionEnabled ?? false,
+      ])
+    const [protectedOne, open] = [true, false].map((config) => [
+      [true, false],
+      [false, config],
+    ])
+    expect(isProtected()).toEqual(protectedOne)
+    expect(isProtected({ removalPolicy: RemovalPolicy.DESTROY })).toEqual(open)
+    expect(isProtected({ configDeletionProtection: false })).toEqual(open)
   })
 
   it('are encrypted with your key, which the functions may use as they use the tables', () => {

@@ -78,6 +78,23 @@ describe('the context of the app', () => {
     expect(Object.keys(template.findResources('AWS::CloudWatch::Alarm')).length).toBeGreaterThan(10)
   })
 
+  it.each([
+    [
+      'ops@example.com',
+      { 'AWS::SNS::Topic': 1, 'AWS::SNS::Subscription': 1 },
+      { Ref: expect.stringMatching(/^Alarms/) },
+    ],
+    ['arn:aws:sns:eu-west-1:123456789012:ops', { 'AWS::SNS::Topic': 0 }, 'arn:aws:sns:eu-west-1:123456789012:ops'],
+  ])('has alarms, and nothing else, that are sent to %s', (alarms, made, topic) => {
+    const template = Template.fromStack(new SluiceStack(new App(), 'Sluice', optionsFrom({ alarms })))
+    for (const [type, count] of Object.entries(made)) template.resourceCountIs(type, count)
+    template.resourceCountIs('AWS::CloudWatch::Dashboard', 0)
+    const all = Object.values(template.findResources('AWS::CloudWatch::Alarm'))
+    expect(all.length).toBeGreaterThan(10)
+    for (const { Properties } of all)
+      expect([Properties.AlarmActions, Properties.OKActions]).toEqual([[topic], [topic]])
+  })
+
   it('runs all its functions by another runtime, in a Region that lacks the default', () => {
     const stack = new SluiceStack(new App(), 'Sluice', optionsFrom({ runtime: 'nodejs22.x' }))
     Template.fromStack(stack).allResourcesProperties('AWS::Lambda::Function', { Runtime: 'nodejs22.x' })
@@ -95,6 +112,8 @@ describe('the context of the app', () => {
       configTableName: 'x',
       removalPolicy: 'keep',
       dashboard: 'yes',
+      alarms: 'ops',
+      configTableLoss: 'never',
       architecture: 'arm',
       runtime: 'node22',
       logRetentionDays: '2',
@@ -105,7 +124,9 @@ describe('the context of the app', () => {
       'stateTableName must be a valid DynamoDB table name, got "a b" (context)',
       'configTableName must be a valid DynamoDB table name, got "x" (context)',
       'removalPolicy must be destroy or retain, got "keep" (context)',
+      'configTableLoss must be refuse or accept, got "never" (context)',
       'dashboard must be true or false, got "yes" (context)',
+      'alarms must be an e-mail address or the ARN of an SNS topic, got "ops" (context)',
       'architecture must be arm64 or x86_64, got "arm" (context)',
       'runtime must be a runtime of Lambda, nodejs20.x or newer, got "node22" (context)',
       'reservedConcurrency must be an integer from 1 to 999999, got "0" (context)',
