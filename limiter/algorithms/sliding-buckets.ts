@@ -31,8 +31,8 @@ export interface SlidingBucketsQuota {
  * which can only make it stricter. When `n` is full, what is known to have expired is subtracted in the same write as
  * the charge.
  *
- * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy
- * sub-window, 11 bytes each.
+ * **For:** a rolling window that assumes nothing: no interval one sub-window shorter holds more than the limit.
+ * **Against:** a slot per busy sub-window, 11 bytes each, and up to twice the limit in a whole window.
  */
 export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
   name: 'sliding-buckets',

@@ -47,6 +47,16 @@ describe('sliding buckets', () => {
       ],
     ],
     [
+      'the most that a window can hold: all at its two ends',
+      { limit: 100, windowMs: 8000, buckets: 8 },
+      [
+        [8999, 100, true, 0, 0, 'at the end of a bucket'],
+        [15_999, 1, false, 0, 1, 'seven buckets later it still counts'],
+        [16_000, 100, true, 0, 0, 'and then no more: 200 in seven eighths of a window'],
+        [16_999, 1, false, 0, 7001, ''],
+      ],
+    ],
+    [
       'a window of a millisecond',
       { limit: 2, windowMs: 1, buckets: 1 },
       [
@@ -109,6 +119,32 @@ describe('sliding buckets', () => {
       { w: 12, o: 11, n: 4, '0c': 1, '0b': 3 },
     ])
       expect(slidingBuckets.step(state, quota, 1, 6400).verdict).toMatchObject({ retryAfterMs: 100, resetAfterMs: 600 })
+  })
+
+  it('admits the limit in any interval one bucket shorter than the window, and twice that in a whole one', () => {
+    const requests = fc.array(fc.record({ gap: fc.nat(400), cost: fc.integer({ min: 1, max: 5 }) }), { maxLength: 60 })
+    const quotas = fc.record({ limit: fc.integer({ min: 1, max: 12 }), buckets: fc.integer({ min: 2, max: 10 }) })
+    fc.assert(
+      fc.property(requests, quotas, fc.nat(5000), (all, { limit, buckets }, start) => {
+        const bucketMs = 100
+        const quota = { limit, buckets, windowMs: buckets * bucketMs }
+        const admitted: { at: number; cost: number }[] = []
+        let [state, now]: [Fields, number] = [{}, start]
+        for (const { gap, cost } of all) {
+          now += gap
+          const { verdict, write } = slidingBuckets.step(state, quota, cost, now)
+          if (!verdict.allowed) continue
+          state = applyWrite(write!, state)
+          admitted.push({ at: now, cost })
+        }
+        for (const { at: from } of admitted) {
+          const within = (ms: number) =>
+            admitted.reduce((sum, { at, cost }) => sum + (at >= from && at <= from + ms ? cost : 0), 0)
+          expect(within(quota.windowMs - bucketMs)).toBeLessThanOrEqual(limit)
+          expect(within(quota.windowMs)).toBeLessThanOrEqual(2 * limit)
+        }
+      }),
+    )
   })
 
   it('keeps its state for one window', () => {

@@ -23,7 +23,7 @@ export const USES: Readonly<Record<AlgorithmName, Uses>> = {
   },
   'sliding-buckets': {
     use: 'a rolling window for larger limits, which takes nothing as evenly spread',
-    against: 'a count for each sub-window; wrong by one of them at most',
+    against: 'a count for each sub-window; exact in a window that is one of them shorter',
   },
   'sliding-log': {
     use: 'small limits that must be exact in any interval',
