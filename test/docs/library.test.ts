@@ -33,6 +33,15 @@ const programsOf = (page: string) => blocksOf(page).filter(({ language }) => lan
 describe.each(PAGES)('%s', (page) => {
   const programs = programsOf(page)
 
+  beforeEach(() => {
+    const now = Date.now
+    const begun = now()
+    jest.spyOn(Date, 'now').mockImplementation(() => now() - (begun % 60_000)) // in one window, at any time of day
+  })
+  afterEach(() => {
+    jest.restoreAllMocks()
+  })
+
   it.each(programs.map(({ line, text }) => [line, text] as const))('line %i prints what it says', async (_, text) => {
     const said = [...text.matchAll(/console\.log\(.*\) \/\/ (.*)$/gm)].flatMap(([, values]) => values!.split(', '))
     expect(said.length).toBeGreaterThan(0)
