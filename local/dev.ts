@@ -148,12 +148,16 @@ interface InForce {
 
 /** Applies the tiers file whenever it is saved. @returns a function that stops this. */
 function watchTiers(text: string, { tiers: path }: DevOptions, { client, pool, io }: InForce): () => void {
+  let last = parseTiers(text, path)
   return watchText(path, text, {
     gone: () => io.note(`${path} is gone: the tiers stay as they are until it exists again`),
     async saved(now) {
       try {
         const tiers = parseTiers(now, path)
-        await replaceTiers(client, TABLES, tiers)
+        const { removed, kept } = await replaceTiers(client, TABLES, tiers, last)
+        last = tiers
+        if (removed.length > 0) io.line(`removed, as from ${path}: ${removed.join(', ')}`)
+        if (kept.length > 0) io.line(`kept, since others made it: ${kept.join(', ')}`)
       } catch (error) {
         return io.note(`${failureOf(error).message}\n${path} is not in force: the tiers stay as they are`)
       }

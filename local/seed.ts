@@ -2,6 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { planApply } from '../cli/tiers/apply-plan'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-keys'
+import { splitVariant } from '../lambda/config-table/items/scopes'
 import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { seedItems, seedKeyRings } from '../lib/seed/seed-items'
@@ -20,12 +21,18 @@ interface Tables {
   readonly config: string
 }
 
+interface SampleKey {
+  readonly apiKey: string
+  readonly id: string
+  readonly tier: string
+}
+
 /**
  * A key for each tier but the anonymous one, to try the local gateway. They are in clear because they give access to
  * nothing.
  */
-export const keysOf = ({ tiers }: TiersFile) =>
-  Object.keys(tiers)
+export const keysOf = ({ tiers }: TiersFile): SampleKey[] =>
+  [...new Set(Object.keys(tiers).map((tier) => splitVariant(tier)[0]))]
     .filter((tier) => tier !== ANONYMOUS)
     .map((tier) => ({ apiKey: `demo-${tier}-key`, id: `demo-${tier}`, tier }))
 
@@ -47,19 +54,27 @@ export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFi
 }
 
 /**
- * Writes a file that was saved while the gateway runs: it writes what the file has, and deletes what it no longer has.
- * Clients, the block list and the switch stay. In one transaction, if the engine has transactions.
+ * Writes a file that was saved while the gateway runs: it writes what the file has, and deletes what was deleted from
+ * the file. What others put into the table stays, and so do clients, the block list and the switch. In one transaction,
+ * if the engine has transactions.
  *
- * @returns how many items were changed.
+ * @param last the file as it was in force before.
+ * @returns the sort keys of items that were deleted, and of those that the file has never had.
  * @throws ConfigError if the table would be invalid, WriteConflictError if an item was edited meanwhile.
  */
-export async function replaceTiers(client: DynamoDBClient, tables: Tables, file: TiersFile): Promise<number> {
+export async function replaceTiers(
+  client: DynamoDBClient,
+  tables: Tables,
+  file: TiersFile,
+  last: TiersFile,
+): Promise<{ readonly removed: readonly string[]; readonly kept: readonly string[] }> {
   const documents = documentsOf(client)
   const stored = await readPartition(documents, tables.config, CONFIG_TABLE.policySet)
-  const { changes, issues } = planApply(
+  const had = new Set(itemsOf(last).map(({ sk }) => sk))
+  const { changes, kept, issues } = planApply(
     stored.map(({ item }) => item),
     file,
-    true,
+    (sk) => had.has(sk),
   )
   if (issues.length > 0) throw new ConfigError(issues)
   const before = new Map(stored.map((one) => [one.item.sk, one]))
@@ -75,8 +90,10 @@ export async function replaceTiers(client: DynamoDBClient, tables: Tables, file:
     fitOneTransaction(withRecords(writes)) && (await writeRecorded(documents, tables.config, writes, trail))
   if (!isDone) await writeOneByOne(documents, tables.config, writes, trail)
   await seedKeys(client, tables, file)
-  for (const { sk, kind } of changes) if (kind === 'remove') await removeKey(client, tables, sk)
-  return writes.length
+  const removed = changes.filter(({ kind }) => kind === 'remove').map(({ sk }) => sk)
+  const samples = new Set(keysOf(file).map(({ apiKey }) => apiKey))
+  for (const one of keysOf(last)) if (!samples.has(one.apiKey)) await removeKey(client, tables, one)
+  return { removed, kept }
 }
 
 /** The gateway's writes are recorded like a deployment's. */
@@ -107,9 +124,7 @@ async function seedKeys(client: DynamoDBClient, { config }: Tables, file: TiersF
 }
 
 /** The sample key of a removed tier, unless it was made another client's. */
-async function removeKey(client: DynamoDBClient, { config }: Tables, sk: string): Promise<void> {
-  for (const { apiKey, ...sample } of keysOf({ tiers: { [sk.replace(/^tier#/, '')]: {} } })) {
-    const key = clientKey(hashApiKey(apiKey))
-    if (sk.startsWith('tier#')) await tryWrite(documentsOf(client), config, { key, before: { ...key, ...sample } })
-  }
+async function removeKey(client: DynamoDBClient, { config }: Tables, { apiKey, ...sample }: SampleKey): Promise<void> {
+  const key = clientKey(hashApiKey(apiKey))
+  await tryWrite(documentsOf(client), config, { key, before: { ...key, ...sample } })
 }

@@ -16,7 +16,7 @@ import { applied } from './safe-order'
 export interface ApplyPlan {
   /** To be written, by sort key. */
   readonly changes: readonly Change[]
-  /** Sort keys that only the table has, and that stay because nothing was said of pruning. */
+  /** Sort keys that only the table has, and that stay. */
   readonly kept: readonly string[]
   /** Sort keys to be written that somebody has edited, made or deleted since the file was exported. */
   readonly conflicts: readonly string[]
@@ -32,18 +32,25 @@ export interface ApplyPlan {
  * Works out what makes the table's items those of the file.
  *
  * @param items all of the partition `policy-set`.
+ * @param prune whether an item that only the table has is removed, by its sort key.
  */
-export function planApply(items: readonly PolicySetItem[], file: TiersFile, prune: boolean): ApplyPlan {
+export function planApply(
+  items: readonly PolicySetItem[],
+  file: TiersFile,
+  prune: boolean | ((sk: string) => boolean),
+): ApplyPlan {
+  const leaves = typeof prune === 'boolean' ? () => prune : prune
   const held = items.filter(isInFile)
   const all = diff(held, itemsOf(file))
-  const changes = all.filter(({ kind }) => kind !== 'remove' || prune)
+  const isKept = ({ sk, kind }: Change) => kind === 'remove' && !leaves(sk)
+  const changes = all.filter((change) => !isKept(change))
   const now = readPolicySet(items)
   const wrong = new Set(now.issues.map(String))
   const after = applied(new Map(items.map((item) => [item.sk, item])), changes)
   const read = readPolicySet([...after.values()])
   return {
     changes,
-    kept: prune ? [] : all.filter(({ kind }) => kind === 'remove').map(({ sk }) => sk),
+    kept: all.filter(isKept).map(({ sk }) => sk),
     conflicts: file.exported ? changes.filter((change) => isConflict(change, file.exported!)).map(({ sk }) => sk) : [],
     issues: read.issues.filter(({ message }) => !wrong.has(message)),
     identity: read.configuration.policies.settings.identity,

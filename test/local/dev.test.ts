@@ -152,6 +152,7 @@ describe('sluice dev before a server of one’s own', () => {
     expect(headers.get('x-ratelimit-limit')).toBe('100')
     const { out } = await sluice(['clients', 'list', '--endpoint', gateway.engine])
     expect([out.includes('acme'), out.includes('demo-free')]).toEqual([true, false])
+    expect(gateway.printed()).toContain(`removed, as from ${FILE}: route#GET /items/{id}, tier#free\n`)
   })
 
   it('counts go on when a file is saved', async () => {
