@@ -38,17 +38,31 @@ export function replacementOf(
   checks: Verification,
   own: FunctionName,
 ): Replacement {
+  const { type, authorizerId } = method.authorization
+  const lost = unverifiable(method, { authorizers, methods })
+  if (lost !== undefined) return { lost }
+  const authorizer = authorizers.find(({ id }) => id === authorizerId)!
+  return type === 'CUSTOM'
+    ? replacedFunction(authorizer, checks.upstream, own)
+    : replacedTokens(authorizer, type, checks)
+}
+
+/** Why no deployment of Sluice verifies what a method's authorizer does; `undefined` if one may. */
+export function unverifiable(
+  method: Method,
+  { authorizers, methods }: Pick<ApiState, 'authorizers' | 'methods'>,
+): string | undefined {
   const { type, authorizerId, scopes = [] } = method.authorization
   const authorizer = authorizers.find(({ id }) => id === authorizerId)
-  if (type === 'AWS_IAM') return { lost: 'Sluice cannot verify IAM signatures' }
-  if (!authorizer) return { lost: `its authorizer ${authorizerId ?? ''} is unknown, so is what it verified` }
-  if (authorizer.expression) return { lost: 'Sluice does not check its validation expression' }
-  if (type === 'CUSTOM') return replacedFunction(authorizer, checks.upstream, own)
-  if (!authorizer.tokens) return { lost: `Sluice cannot verify what ${type} does` }
-  if (scopes.length > 0) return { lost: `Sluice does not check scopes (${scopes.join(', ')})` }
-  if (takesPreflights(method, methods))
-    return { lost: 'its OPTIONS requests would need no token, because Sluice allows preflights without credentials' }
-  return replacedTokens(authorizer, type, checks)
+  if (type === 'AWS_IAM') return 'Sluice cannot verify IAM signatures'
+  if (!authorizer) return `its authorizer ${authorizerId ?? ''} is unknown, so is what it verified`
+  if (authorizer.expression) return 'Sluice does not check its validation expression'
+  if (type === 'CUSTOM') return undefined
+  if (!authorizer.tokens) return `Sluice cannot verify what ${type} does`
+  if (scopes.length > 0) return `Sluice does not check scopes (${scopes.join(', ')})`
+  return takesPreflights(method, methods)
+    ? 'its OPTIONS requests would need no token, because Sluice allows preflights without credentials'
+    : undefined
 }
 
 function replacedFunction(

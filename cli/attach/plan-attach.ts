@@ -11,7 +11,7 @@ import {
   usesAuthorizer,
 } from './api-state'
 import { integrationSteps, sharedNotes } from './header-mappings'
-import { rejectLosses, replacementOf, type Verification } from './losses'
+import { rejectLosses, replacementOf, unverifiable, type Verification } from './losses'
 import { type AttachJournal, attachMark, type MethodStep, notedAuthorizer, notedMethod, type Step } from './steps'
 import { isSameResponse, revertResponse } from './three-way'
 import {
@@ -67,7 +67,11 @@ export function planAttach(
   const dead = recorded && notedAuthorizer(recorded)
   const isOurs = ({ authorization }: Method) =>
     usesAuthorizer(authorization, own?.id) || usesAuthorizer(authorization, dead)
-  const { chosen, left } = choose(state, options, isOurs)
+  const kept = (method: Method) => {
+    const way = unverifiable(method, state) ?? '--replace switches it if Sluice verifies the same, detach restores it'
+    return `${method.key} keeps ${authorizationText(method.authorization, state.authorizers)}: ${way}`
+  }
+  const { chosen, left } = choose(state, options, isOurs, kept)
 
   const steps: Step[] = []
   const replaced: MethodStep[] = []
@@ -89,10 +93,7 @@ export function planAttach(
   steps.push(...mapped)
   steps.push(...deploymentSteps(state, recorded, stage, steps))
 
-  const notes = left.map(
-    ({ key, authorization }) =>
-      `${key} keeps ${authorizationText(authorization, state.authorizers)}: use --replace to switch it`,
-  )
+  const notes = left.map(kept)
   const others = state.stages.filter(({ name, deploysItself }) => deploysItself && name !== stage.name)
   if (others.length > 0)
     notes.push(`methods belong to all stages: ${names(others)} deploys automatically and will be limited as well`)
@@ -158,11 +159,16 @@ function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
   return stage
 }
 
-/** The methods to protect, and those that keep an authorizer of their own. */
+/**
+ * The methods to protect, and those that keep an authorizer of their own.
+ *
+ * @param kept says of such a method whether it can be protected.
+ */
 function choose(
   state: ApiState,
   { methods: wished, replace, open }: AttachOptions,
   isOurs: (method: Method) => boolean,
+  kept: (method: Method) => string,
 ): { chosen: Method[]; left: Method[] } {
   for (const key of [...(wished ?? []), ...open]) {
     const method = state.methods.find((one) => one.key === key)
@@ -179,18 +185,13 @@ function choose(
   )
   const isFree = (method: Method) => method.authorization.type === 'NONE' || isOurs(method)
   const left = replace ? [] : candidates.filter((method) => !isFree(method))
-  if (wished && left.length > 0) {
-    const { key, authorization } = left[0]!
-    throw new UserError(
-      `${key} has ${authorizationText(authorization, state.authorizers)}: use --replace to switch it; detach restores it`,
-    )
-  }
+  if (wished && left.length > 0) throw new UserError(left.map(kept).join('. '))
   const chosen = candidates.filter((method) => !left.includes(method))
   if (chosen.length === 0) {
     throw new UserError(
       candidates.length === 0
         ? `API ${state.id} has no ${state.kind === 'WEBSOCKET' ? 'route $connect, which alone can have an authorizer: give it one, with a mock integration if nothing else' : 'methods to protect'}`
-        : `all methods of API ${state.id} have an authorizer: use --replace to switch them; detach restores them`,
+        : `all methods of API ${state.id} have an authorizer: ${left.map(kept).join('. ')}`,
     )
   }
   return { chosen, left }

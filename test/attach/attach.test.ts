@@ -193,6 +193,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(code).toBe(0)
     for (const key of open) expect(out).toContain(`${key}: use Sluice`)
     for (const key of taken) expect(err).toContain(`${key} keeps `)
+    expect(err).toContain('keeps AWS_IAM: Sluice cannot verify IAM signatures')
     expect((await aws.sluice(['attach', id], { typed: 'n\n' })).code).toBe(1)
     expect((await aws.sluice(['attach', id])).err).toContain('no terminal for the question, use --yes')
     expect(aws.dump()).toBe(before)
@@ -529,7 +530,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         ['--methods', preflight],
         `${preflight} answers browsers’ preflights, which Sluice cannot limit: leave it out`,
       ],
-      ['an authorizer', () => {}, ['--methods', taken[0]], 'use --replace to switch it; detach restores it'],
+      ['an authorizer', () => {}, ['--methods', taken[0]], `${taken[0]} keeps `],
       ['no methods', () => {}, ['--methods', ' , '], '--methods must name methods such as "GET /pets,POST /pets"'],
       ['no such function', () => {}, ['--function', 'other'], 'there is no function "other" in us-east-1'],
       [

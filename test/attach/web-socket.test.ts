@@ -104,10 +104,11 @@ label "chat"
       IdentitySource: ['route.request.header.Authorization'],
     })
     Object.assign(route, { AuthorizationType: 'CUSTOM', AuthorizerId: 'x1' })
-    expect((await attach()).err).toContain('all methods of API socketapi1 have an authorizer: use --replace')
-    expect((await attach('--replace')).err).toContain(
-      '$connect would lose authentication: Sluice does not call its function theirs as upstream authorizer',
+    const lost = 'Sluice does not call its function theirs as upstream authorizer'
+    expect((await attach()).err).toContain(
+      `all methods of API socketapi1 have an authorizer: $connect keeps CUSTOM authorizer "theirs": --replace switches it if`,
     )
+    expect((await attach('--replace')).err).toContain(`$connect would lose authentication: ${lost}`)
     aws.environment = { ...aws.environment, SLUICE_UPSTREAM: 'theirs' }
     const before = aws.dump()
     const said = await attach('--replace')
