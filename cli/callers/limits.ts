@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { OutputOptions, Session } from '../command'
+import { UserError } from '../exit'
 import type { OpenReservations } from '../facade/counters'
 import { ipv6PrefixOf, limiterOver, type RateLimiter, type ReadOnlyParts, readOnlyParts } from '../facade/decisions'
 import { scopedName } from '../facade/policies'
@@ -7,6 +8,7 @@ import type { StateStore } from '../facade/tables'
 import type { ConfigTable } from '../tables/config-table'
 import { duration } from '../terminal/output'
 import { warnOfSwitch } from '../tiers/mode-switch'
+import { countedOf } from './counted'
 import { foundText, isSubjectName, unknownSubject, whoHas } from './hashed-subject'
 import { toHash } from './stored-hash'
 import { findSubject, readKnown, type Subject } from './subjects'
@@ -99,9 +101,19 @@ export function nameOf(subject: Subject): string {
   return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
 }
 
-/** Where the requests of a record's user or caller are counted besides, for whoever looks for them under its name. */
-export const countedAs = ({ name, client }: Subject): string =>
-  client && name !== `client:${client.id}` ? `: it is a credential of a client and counted as client:${client.id}` : ''
+/** Says that nothing counts a subject, and what counts its requests, if that is known. */
+export function noPolicies(subject: Subject, where = ''): UserError {
+  const { name, client, asked } = subject
+  const { tiers: all } = subject.configuration.policies
+  const tiers = [...all.keys()].filter((tier) => countedOf({ ...subject, tier: all.get(tier) }).length > 0)
+  const instead =
+    client && name !== `client:${client.id}`
+      ? `: it is a credential of a client and counted as client:${client.id}`
+      : asked.kind === 'part' && asked.tier === undefined && tiers.length > 0
+        ? ` for all tiers: add ${tiers.map((tier) => `--tier ${tier}`).join(' or ')}`
+        : ''
+  return new UserError(`${nameOf(subject)} has no policies${where}${instead}`)
+}
 
 /** What becomes of requests that are not held to limits, where neither a record nor a switch says it already. */
 const BEFORE_LIMITS: Readonly<Partial<Record<NonNullable<Subject['beforeLimits']>, string>>> = {

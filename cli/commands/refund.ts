@@ -3,7 +3,7 @@ import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import { hint } from '../callers/hints'
-import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, withSubject } from '../callers/limits'
+import { type AboutSubject, calledOf, nameOf, noPolicies, openSubject, withSubject } from '../callers/limits'
 import { checkCosts } from '../callers/named-costs'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
@@ -115,7 +115,7 @@ const namesOf = (policies: readonly { readonly name: string }[]): string => poli
 function chosen(subject: Subject, { route, policy }: Options) {
   const { charges } = planOf(subject, route)
   const known = charges.flatMap(({ policies }) => policies.map(({ name }) => name))
-  if (known.length === 0) throw new UserError(`${nameOf(subject)} has no policies there${countedAs(subject)}`)
+  if (known.length === 0) throw noPolicies(subject, ' there')
   const unknown = policy?.find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw new UserError(`${nameOf(subject)} has no policy ${printed(unknown)} there${hint(unknown, known)}`)

@@ -6,8 +6,8 @@ import { checkPoliciesKnown } from '../callers/hashed-subject'
 import {
   type AboutSubject,
   calledOf,
-  countedAs,
   nameOf,
+  noPolicies,
   type OpenSubject,
   openSubject,
   reservationText,
@@ -15,7 +15,6 @@ import {
 } from '../callers/limits'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
-import { UserError } from '../exit'
 import { type OpenReservations, reservationsOf, sharesOf, type Usage, usageOf } from '../facade/counters'
 import type { EpochMs } from '../facade/values'
 import { duration } from '../terminal/output'
@@ -48,8 +47,7 @@ export const addUsage: AddCommand = (group, session) => {
       const { subject } = opened
       checkPoliciesKnown(subject)
       if (subject.unread !== undefined) session.print.note(subject.unread)
-      if (countedOf(subject).length === 0)
-        throw new UserError(`${nameOf(subject)} has no policies${countedAs(subject)}`)
+      if (countedOf(subject).length === 0) throw noPolicies(subject)
       const show = async (drawn: number) =>
         print(session, subject, await standingOf(opened, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))

@@ -23,6 +23,7 @@ beforeAll(async () => {
     tier('anonymous', { by: 'ip', ...limit(5) }),
     tier('free', limit(10)),
     tier('free @shop', { apis: ['shop'], ...limit(20) }),
+    tier('sum', limit(9, { by: 'stage' })),
     tier('each', limit(7, { by: ['client', 'api'] })),
     { pk: 'policy-set', sk: 'global', policies: [{ name: 'api', limit: 100, window: '1h', by: 'api' }] },
   )
@@ -93,6 +94,12 @@ describe('limits of some APIs', () => {
     expect(await at.json(['peek', 'bolt', '--api', 'shop'], now)).toMatchObject({ allowed: true, remaining: 4 })
     await at.json(['reset', 'bolt', '--api', 'shop'], now)
     expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 0, 7]])
+  })
+
+  it('what a tier counts by stage is found with the tier, and a subject that only tiers count says so', async () => {
+    const { code, err } = await at.sluice(['usage', 'stage:shop/prod'], now)
+    expect([code, err]).toEqual([1, 'stage:a1b2c3d4e5/prod has no policies for all tiers: add --tier sum\n'])
+    expect(await of('stage:shop/prod', '--tier', 'sum')).toEqual([['per-hour', 0, 9]])
   })
 
   it('--api names an API by its id, label or name', async () => {
