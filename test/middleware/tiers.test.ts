@@ -121,13 +121,14 @@ describe.each(Object.entries(SERVERS))('%s with tiers', (_, serve) => {
   test('a client that leaves while a delayed request waits is not served', async () => {
     const queue = {
       ...perHour(1),
-      window: '5s',
+      window: '15s',
       algorithm: 'fixed-window',
       action: 'delay',
       delayIn: 'backend',
       maxDelay: '20s',
     }
     const limiter = limiterOf({ tiers: { anonymous: { policies: [queue] } } })
+    jest.spyOn(Date, 'now').mockReturnValue(1_800_000_000_000) // a window begins, and does not end meanwhile
     const { get, handled, url } = await started({ limiter, keyBy: () => undefined })
     await get()
     const client = new AbortController()
@@ -136,6 +137,7 @@ describe.each(Object.entries(SERVERS))('%s with tiers', (_, serve) => {
     client.abort()
     expect(await left).toBe('left')
     await sleep(100)
+    jest.mocked(Date.now).mockRestore()
     expect(handled).toHaveLength(1)
   })
 })
