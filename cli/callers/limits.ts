@@ -103,16 +103,17 @@ export function nameOf(subject: Subject): string {
 
 /** Says that nothing counts a subject, and what counts its requests, if that is known. */
 export function noPolicies(subject: Subject, where = ''): UserError {
+  return new UserError(`${nameOf(subject)} has no policies${where}${countedAs(subject)}`)
+}
+
+function countedAs(subject: Subject): string {
   const { name, client, asked } = subject
+  if (client && name !== `client:${client.id}`)
+    return `: it is a credential of a client and counted as client:${client.id}`
+  if (asked.kind !== 'part' || asked.tier !== undefined) return ''
   const { tiers: all } = subject.configuration.policies
   const tiers = [...all.keys()].filter((tier) => countedOf({ ...subject, tier: all.get(tier) }).length > 0)
-  const instead =
-    client && name !== `client:${client.id}`
-      ? `: it is a credential of a client and counted as client:${client.id}`
-      : asked.kind === 'part' && asked.tier === undefined && tiers.length > 0
-        ? ` for all tiers: add ${tiers.map((tier) => `--tier ${tier}`).join(' or ')}`
-        : ''
-  return new UserError(`${nameOf(subject)} has no policies${where}${instead}`)
+  return tiers.length === 0 ? '' : ` for all tiers: add ${tiers.map((tier) => `--tier ${tier}`).join(' or ')}`
 }
 
 /** What becomes of requests that are not held to limits, where neither a record nor a switch says it already. */

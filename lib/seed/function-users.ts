@@ -6,6 +6,7 @@ import {
 } from '@aws-sdk/client-lambda'
 import { pages } from '../../provisioning/pages'
 import { authorizersOf } from './api-authorizers'
+import { unchecked } from './unchecked'
 
 /** Something outside the limiter's stack that calls the limiter's function, or may. */
 interface FunctionUser {
@@ -107,12 +108,7 @@ function userIn({ Sid = '', Principal, Condition = {} }: Statement, own: readonl
 /** @throws while APIs still call the function: the error names them and what to do. */
 export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise<void> {
   const allTheSame = 'To delete the limiter all the same, deploy it with deletionGuard: false first.'
-  const users = await usersOf(lambda, guarded).catch((error: Error) => {
-    throw Object.assign(new Error(`cannot check whether the limiter is in use: ${error.message}. ${allTheSame}`), {
-      name: error.name,
-      cause: error,
-    })
-  })
+  const users = await usersOf(lambda, guarded).catch(unchecked('whether the limiter is in use', allTheSame))
   const { SharedWith: shared = [] } = guarded
   if (users.length + shared.length === 0) return
   const apis = (attached: boolean) => [

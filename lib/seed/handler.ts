@@ -61,6 +61,7 @@ const PAUSE_MS = 2000
  */
 export async function handler(event: SeedRequest): Promise<void> {
   const { Api, Guard, ConfigTables: tables, TableName } = event.ResourceProperties
+  const isCheck = Boolean(Guard ?? tables)
   const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
   const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
@@ -69,11 +70,11 @@ export async function handler(event: SeedRequest): Promise<void> {
     )
     if (done)
       console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, ...done }))
-    await respond(event, id, 'SUCCESS', { Data: Api || Guard || tables ? {} : outputsOf(done) })
+    await respond(event, id, 'SUCCESS', { Data: Api || isCheck ? {} : outputsOf(done) })
   } catch (error) {
     console.error(error)
     const text = error instanceof Error ? error.message : String(error)
-    const Reason = (Guard || tables ? text : `the config table could not be seeded: ${text}`).slice(0, 1000)
+    const Reason = (isCheck ? text : `the config table could not be seeded: ${text}`).slice(0, 1000)
     await respond(event, id, 'FAILED', { Reason })
   }
 }

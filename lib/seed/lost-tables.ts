@@ -5,6 +5,7 @@ import {
   type StackResourceSummary,
 } from '@aws-sdk/client-cloudformation'
 import { pages } from '../../provisioning/pages'
+import { unchecked } from './unchecked'
 
 /** The properties of a check of config tables, as its resource has them. */
 export interface ConfigTables {
@@ -43,12 +44,7 @@ export async function refuseLostTables(
     )
     return StackStatus.includes('ROLLBACK') ? undefined : resourcesOf(cloudFormation, stack)
   }
-  const resources = await ask().catch((error: Error) => {
-    throw Object.assign(
-      new Error(`cannot check whether clients are left behind in another config table: ${error.message}. ${anyway}`),
-      { name: error.name, cause: error },
-    )
-  })
+  const resources = await ask().catch(unchecked('whether clients are left behind in another config table', anyway))
   if (!resources) return
   const deployed = resources.flatMap(({ LogicalResourceId: id = '', PhysicalResourceId: name, ResourceType = '' }) =>
     name && TABLE_TYPE.test(ResourceType) && CONFIG_TABLE.test(id) ? [{ id, name }] : [],

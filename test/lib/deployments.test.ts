@@ -116,9 +116,10 @@ describe('there is no moment without limits or with errors', () => {
     const { stack, limiter } = limited({ tiersFile: 'tiers.yaml' })
     limiter.protect(restApi(stack).api, { as: 'shop' })
     const [id] = only(resourcesIn(stack, DEPLOYMENT))
-    const wanted = ['AWS::Lambda::Permission', 'Custom::SluiceTiers', 'Custom::SluiceConfigTables'].flatMap((type) =>
-      resourcesIn(stack, type).map(([id]) => id),
-    )
+    const wanted = [
+      ...['AWS::Lambda::Permission', 'Custom::SluiceTiers', 'AWS::ApiGateway::Authorizer'],
+      'Custom::SluiceConfigTables',
+    ].flatMap((type) => resourcesIn(stack, type).map(([id]) => id))
     expect(waitedForBy(stack, id)).toEqual(expect.arrayContaining(wanted))
   })
 

@@ -158,6 +158,7 @@ describeInBrowser('the console in a browser', () => {
       await fire(1) // until the authorizer has read that the block is gone
       return (await counter('allowed')) > allowed
     })
+    expect(await counter('allowed')).toBe(allowed + 1)
   })
 
   it('marks degraded decisions while DynamoDB is away, opens the circuit, and recovers', async () => {
