@@ -3,7 +3,7 @@ import { type Prices, US_EAST_1 } from '../cost/prices'
 import type { Second, Sweep } from './second'
 
 /** Requests a second that are simulated. */
-export const RATES = [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 1_000_000] as const
+export const RATES = [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 1_000_000] as const
 
 /** More than this share of requests without an exact decision is a break. */
 const BROKEN = 0.001

@@ -16,8 +16,10 @@ const OVERHEAD_MS = 1.5
  */
 const remembered = ({ skew }: Scenario): number => (skew > 0 ? 500 : 20)
 
-/** Instances start as fast as Lambda starts them where growth is measured, and so many times as fast elsewhere. */
+/** Instances start as fast as Lambda starts them where growth is measured, and elsewhere so many times as fast, */
 const TIMES_AS_FAST = 10
+/** or faster, so that there are enough of them after this time. */
+const STARTED_WITHIN_MS = 10_000
 /** Requests a second for which one instance is enough, where all wait for the first units of each window. */
 const PER_INSTANCE = 30
 /** Requests grow as fast as instances do, from so many a second, or from a tenth of fewer. */
@@ -28,13 +30,16 @@ const MEASURED_MS = 1000
 /** The second that is measured is the first of a window, whether windows are seconds or minutes. */
 const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
 
-const startedPerMs = ({ grows }: Scenario): number =>
-  ((grows ? 1 : TIMES_AS_FAST) * PUBLISHED.instancesPerTenSeconds) / 10_000
-const firstRate = (rps: number): number => Math.min(GROWS_FROM, rps / 10)
-const growthPerMs = (scenario: Scenario): number => startedPerMs(scenario) * PER_INSTANCE
+/** Instances that start in a millisecond where requests grow to `most` a second. */
+function startedPerMs({ grows }: Scenario, most: number): number {
+  const byLambda = PUBLISHED.instancesPerTenSeconds / 10_000
+  return grows ? byLambda : Math.max(TIMES_AS_FAST * byLambda, most / PER_INSTANCE / STARTED_WITHIN_MS)
+}
+const firstRate = (most: number): number => Math.min(GROWS_FROM, most / 10)
+const growthPerMs = (scenario: Scenario, most: number): number => startedPerMs(scenario, most) * PER_INSTANCE
 /** When there are so many requests a second, of `most` in the end, in whole seconds after the start. */
 const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
-  1000 * Math.ceil((rps - firstRate(most)) / growthPerMs(scenario) / 1000)
+  1000 * Math.ceil((rps - firstRate(most)) / growthPerMs(scenario, most) / 1000)
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
@@ -119,14 +124,14 @@ class Fleet {
       throttled: trouble && { ...trouble.throttled, from: MEASURED_AT, until: MEASURED_AT + MEASURED_MS },
     })
     this.gateway = new TokenBucket(account.gateway.perSecond, account.gateway.burst)
-    this.starts = new TokenBucket(1000 * startedPerMs(scenario), PUBLISHED.instancesPerTenSeconds)
+    this.starts = new TokenBucket(1000 * startedPerMs(scenario, rps), PUBLISHED.instancesPerTenSeconds)
     this.nextClient = popularity(clients, skew)
   }
 
   /** Requests come at random moments from now on. */
   open(): void {
     const { time, random, rps, scenario } = this
-    const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario) * time.sinceStart)
+    const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario, rps) * time.sinceStart)
     time.after(exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))

@@ -20,20 +20,22 @@ const HELP = `Simulates fleets of function instances on DynamoDB's published lim
 
   --only <id>,<id>     ${SCENARIOS.map(({ id }) => id).join(', ')}
                        (default: all)
-  --up-to <rps>        highest rate (default: 1000000); --up-to 20000 takes two minutes, all rates some hours and 10 GB
-  --write              writes docs/scale.md, its plots and bench/scale/rates.md, with what was measured before of the
-                       configurations that are not among these; else tables are printed
+  --from <rps>         lowest rate (default: 1000)
+  --up-to <rps>        highest rate (default: 1000000); --up-to 20000 takes ten minutes, --from 1000000 about an hour
+                       for each configuration, and 10 GB
+  --write              writes docs/scale.md, its plots and bench/scale/rates.md, with what was measured before at other
+                       rates and of other configurations; else tables are printed
   --help               this text
 
 Each run gives the same figures, but for chance.
 `
 
 async function main(): Promise<void> {
-  const { help, write, scenarios, upTo } = parse()
+  const { help, write, scenarios, from, upTo } = parse()
   if (help) return void process.stdout.write(HELP)
   const sweeps: Sweep[] = []
   for (const scenario of scenarios) {
-    sweeps.push(await sweep(scenario, upTo))
+    sweeps.push(await sweep(scenario, from, upTo))
     if (write) writeFileSync(MEASURED, `${JSON.stringify(merged(sweeps), undefined, 2)}\n`)
   }
   if (!write) return console.log(`${findingsText(sweeps)}\n${ratesText(sweeps)}`)
@@ -45,20 +47,22 @@ async function main(): Promise<void> {
   writeFileSync(join(DOCS, 'scale-cost.svg'), costPlotOf(all))
 }
 
-/** What was measured now, and before of the other scenarios. */
+/** What was measured now, and before at other rates and of other scenarios. */
 function merged(sweeps: readonly Sweep[]): Sweep[] {
   const before: Sweep[] = existsSync(MEASURED) ? JSON.parse(readFileSync(MEASURED, 'utf8')) : []
-  return SCENARIOS.flatMap(({ id, title }) => {
-    const found = sweeps.find((sweep) => sweep.id === id) ?? before.find((sweep) => sweep.id === id)
-    return found ? [{ ...found, title }] : []
-  })
+  return SCENARIOS.map(({ id, title }) => {
+    const points = [...before, ...sweeps].filter((sweep) => sweep.id === id).flatMap((sweep) => sweep.points)
+    const latest = new Map(points.map((point) => [point.rps, point]))
+    return { id, title, points: [...latest.values()].sort((one, other) => one.rps - other.rps) }
+  }).filter(({ points }) => points.length > 0)
 }
 
-async function sweep(scenario: Scenario, upTo: number): Promise<Sweep> {
+async function sweep(scenario: Scenario, from: number, upTo: number): Promise<Sweep> {
   const { id, title } = scenario
-  const rates = RATES.filter((rate) => rate >= (scenario.from ?? 0) && rate <= Math.min(upTo, scenario.upTo))
+  const [least, most] = [Math.max(from, scenario.from ?? 0), Math.min(upTo, scenario.upTo)]
+  const rates = RATES.filter((rate) => rate >= least && rate <= most)
   console.error(`${id} at ${rates.map((rps) => rps.toLocaleString('en')).join(', ')}/s …`)
-  if (scenario.grows) return { id, title, points: await simulateGrowth(scenario, rates) }
+  if (scenario.grows && rates.length > 0) return { id, title, points: await simulateGrowth(scenario, rates) }
   const points: Point[] = []
   for (const rps of rates) points.push({ rps, second: await simulateSecond(scenario, rps) })
   return { id, title, points }
@@ -67,7 +71,8 @@ async function sweep(scenario: Scenario, upTo: number): Promise<Sweep> {
 function parse() {
   const options = {
     only: { type: 'string' },
-    'up-to': { type: 'string' },
+    from: { type: 'string', default: String(RATES[0]) },
+    'up-to': { type: 'string', default: String(RATES.at(-1)) },
     write: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const
@@ -77,10 +82,12 @@ function parse() {
   if (unknown !== undefined) {
     throw new StartError(`--only must be some of ${SCENARIOS.map(({ id }) => id).join(', ')}, got "${unknown}"`)
   }
-  const upTo = Number(values['up-to'] ?? RATES.at(-1))
+  const [from, upTo] = [Number(values.from), Number(values['up-to'])]
+  if (!(from <= RATES.at(-1)!))
+    throw new StartError(`--from must be a number up to ${RATES.at(-1)}, got "${values.from}"`)
   if (!(upTo >= RATES[0])) throw new StartError(`--up-to must be a number from ${RATES[0]}, got "${values['up-to']}"`)
   const scenarios = SCENARIOS.filter(({ id }) => !wanted || wanted.includes(id))
-  return { help: values.help ?? false, write: values.write ?? false, scenarios, upTo }
+  return { help: values.help ?? false, write: values.write ?? false, scenarios, from, upTo }
 }
 
 main().catch((error: unknown) => {
