@@ -1,15 +1,25 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, isAbsolute, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Option } from 'commander'
 import { wholeNumber } from '../arguments'
 import { type AddCommand, describeCommand, type Session } from '../command'
 import { InterruptedError, UserError } from '../exit'
-import { CALLERS, type Starter, starterLines, starterTiers, TARGETS } from '../tiers/starter'
+import {
+  isKept,
+  isWithoutProgram,
+  type Manifest,
+  type Project,
+  projectCommands,
+  starterProject,
+} from '../starter/project'
+import { CALLERS, hasTiersFile, type Starter, starterLines, starterTiers, TARGETS } from '../starter/starter'
 
 const MAX_UNITS = 1_000_000_000
 
 interface Options {
   readonly for?: Starter['target']
+  readonly express?: true
   readonly callers?: Starter['callers']
   readonly limit?: number
   readonly file: string
@@ -20,29 +30,61 @@ export const addInit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'init',
-    'Write a commented tiers file to start from, and print the next steps. Asks what options leave open.',
-    ['sluice init', 'sluice init --for cdk --callers api-key --limit 60'],
+    'Write a commented tiers file to start from, and print the next steps. In an empty folder, write a CDK app or a server with Express. Asks what options leave open.',
+    ['sluice init', 'sluice init --express', 'sluice init --for cdk --callers api-key --limit 60'],
   )
     .addOption(
-      new Option('--for <what>', 'an API of your CDK app, an existing HTTP API, or the library in a program').choices(
-        TARGETS,
-      ),
+      new Option(
+        '--for <what>',
+        'an API of your CDK app, an existing HTTP API, a server, or the library in a program',
+      ).choices(TARGETS),
     )
+    .addOption(new Option('--express', 'short for --for express').implies({ for: 'express' }))
     .addOption(new Option('--callers <how>', 'how callers are identified').choices(CALLERS))
     .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MAX_UNITS))
     .option('--file <file>', 'the tiers file to write', 'tiers.yaml')
     .option('--force', 'overwrite the file')
     .action(async (options: Options) => {
       const { file, force = false } = options
-      if (options.for !== 'library') checkNew(file, force)
-      const starter = await complete(options, session)
-      if (starter.target !== 'library') {
-        checkNew(file, force)
-        write(file, starterTiers(starter), force)
-        session.print.note(`written: ${file}`)
+      if (options.express && options.for !== 'express') {
+        throw new UserError(`nothing was written: --express means --for express, got --for ${options.for} as well`)
       }
-      session.print.file(starterLines(starter, file))
+      if (options.for === undefined || hasTiersFile({ target: options.for })) checkNew(file, force)
+      const starter = await complete(options, session)
+      const project = inEmptyFolder(starter, file, session.version)
+      const files = project ?? (hasTiersFile(starter) ? { [file]: starterTiers(starter) } : {})
+      const wanted = Object.keys(files).filter((name) => !isKept(name) || !existsSync(name))
+      const replaced = (name: string) => force || name === MANIFEST
+      for (const name of wanted) checkNew(name, replaced(name))
+      for (const name of wanted) {
+        write(name, files[name]!, replaced(name))
+        session.print.note(`written: ${name}`)
+      }
+      session.print.file(project ? `${projectCommands(starter, file)}\n` : starterLines(starter, file))
     })
+}
+
+const MANIFEST = 'package.json'
+
+/** The project that fills a folder without a program, if what is asked for is one, and its tiers lie in it. */
+function inEmptyFolder(starter: Starter, tiersFile: string, version: string): Project | undefined {
+  const names = readdirSync('.')
+  if (!isWithoutProgram(names) || isAbsolute(tiersFile) || basename(tiersFile) !== tiersFile) return undefined
+  const manifest = names.includes(MANIFEST) ? readManifest() : {}
+  const name =
+    basename(resolve('.'))
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '') || 'limited-api'
+  return starterProject(starter, { name, tiersFile, version, manifest })
+}
+
+function readManifest(): Manifest {
+  try {
+    return JSON.parse(readFileSync(MANIFEST, 'utf8'))
+  } catch (error) {
+    throw new UserError(`nothing was written: ${MANIFEST} could not be read: ${(error as Error).message}`)
+  }
 }
 
 function checkNew(file: string, force: boolean): void {
@@ -76,7 +118,7 @@ const chosen = (choices: readonly string[]) => (answer: string) =>
 const QUESTIONS = {
   target: {
     option: `--for ${TARGETS.join('|')}`,
-    text: 'What do you protect? 1 cdk: an API of your CDK app, 2 http-api: an existing HTTP API, 3 library: work of a program',
+    text: 'What do you protect? 1 cdk: an API of your CDK app, 2 http-api: an existing HTTP API, 3 express: a server, 4 library: work of a program',
     otherwise: 'cdk',
     read: chosen(TARGETS),
   },

@@ -51,19 +51,28 @@ describe('the constructs, installed from the tarball', () => {
     async (_, cdk, constructs) => {
       const project = mkdtempSync(join(folder, 'project-'))
       writeFileSync(join(project, 'package.json'), '{ "private": true }')
-      writeFileSync(join(project, 'app.cjs'), PROGRAM)
       const packages = [tarball, `aws-cdk-lib@${cdk}`, `constructs@${constructs}`]
       // As package managers that do not add peers by themselves.
       const options = ['--no-audit', '--no-fund', '--prefer-offline', '--legacy-peer-deps']
       await run(project, 'npm', ['install', ...options, ...packages])
       expect(existsSync(join(project, 'node_modules/@aws-sdk/client-dynamodb'))).toBe(false)
 
+      // What `init` makes in a folder without a program.
+      const init = ['init', '--for', 'cdk', '--callers', 'api-key', '--limit', '60']
+      await run(project, 'node', ['node_modules/sluice/bin/sluice.js', ...init])
+      await run(project, 'sh', ['-c', JSON.parse(readFileSync(join(project, 'cdk.json'), 'utf8')).app], {
+        CDK_OUTDIR: 'made',
+      })
+      expect(
+        ofType(join(project, 'made/LimitedApi.template.json'), 'AWS::ApiGateway::Method').map(
+          ({ AuthorizationType }) => AuthorizationType,
+        ),
+      ).toEqual(['CUSTOM'])
+
+      writeFileSync(join(project, 'app.cjs'), PROGRAM)
       await run(project, 'node', ['app.cjs', 'out'])
-      const { Resources } = JSON.parse(readFileSync(join(project, 'out/Shop.template.json'), 'utf8'))
-      const of = (type: string) =>
-        Object.values(Resources as Record<string, { Type: string; Properties: Record<string, unknown> }>)
-          .filter(({ Type }) => Type === type)
-          .map(({ Properties }) => Properties)
+      const template = join(project, 'out/Shop.template.json')
+      const of = (type: string) => ofType(template, type)
       const runtimes = of('AWS::Lambda::Function').map(({ Runtime }) => Runtime)
       expect(runtimes.sort()).toEqual(['nodejs22.x', 'nodejs22.x', 'nodejs24.x', 'nodejs24.x'])
       expect(of('AWS::ApiGateway::Method').map(({ AuthorizationType }) => AuthorizationType)).toEqual([
@@ -71,6 +80,7 @@ describe('the constructs, installed from the tarball', () => {
         'NONE',
       ])
       expect(of('AWS::ApiGatewayV2::Route').map(({ AuthorizationType }) => AuthorizationType)).toEqual(['CUSTOM'])
+      const { Resources } = JSON.parse(readFileSync(template, 'utf8'))
       expect(Object.keys(Resources).filter((id) => id.startsWith('Mine'))).toHaveLength(1)
     },
     300_000,
@@ -86,10 +96,19 @@ describe('the constructs, installed from the tarball', () => {
   }, 300_000)
 })
 
+/** The properties of a template's resources of a type. */
+function ofType(template: string, type: string): Record<string, unknown>[] {
+  const { Resources } = JSON.parse(readFileSync(template, 'utf8'))
+  return Object.values(Resources as Record<string, { Type: string; Properties: Record<string, unknown> }>)
+    .filter(({ Type }) => Type === type)
+    .map(({ Properties }) => Properties)
+}
+
 /** What a command prints; throws that together with its errors when it fails. */
-async function run(cwd: string, command: string, args: readonly string[]): Promise<string> {
+async function run(cwd: string, command: string, args: readonly string[], env = {}): Promise<string> {
   try {
-    return (await promisify(execFile)(command, args, { cwd, maxBuffer: 64 * 2 ** 20 })).stdout
+    return (await promisify(execFile)(command, args, { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 }))
+      .stdout
   } catch (error) {
     const { message, stdout } = error as Error & { stdout?: string }
     throw new Error([message, stdout].join('\n'))

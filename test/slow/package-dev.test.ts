@@ -53,7 +53,25 @@ beforeAll(async () => {
 }, 180_000)
 
 describe('a project of one’s own with the package alone', () => {
-  it('init writes a tiers file that is valid', async () => {
+  it('init --express writes a server that limits', async () => {
+    const init = await sluice('init', '--express', '--callers', 'api-key', '--limit', '9').exit
+    expect(init).toMatchObject({ code: 0, err: expect.stringContaining('written: server.mjs') })
+    await install()
+    const server = spawn(process.execPath, ['server.mjs'], { cwd: project, env: { ...NO_SHELL, PORT: '0' } })
+    const [line] = await once(server.stdout, 'data')
+    const url = String(line).trim()
+    const statuses = async (count: number, headers = {}) => {
+      const found: number[] = []
+      for (let i = 0; i < count; i++) found.push((await fetch(url, { headers })).status)
+      return found
+    }
+    expect(await statuses(4)).toEqual([200, 200, 200, 429])
+    expect(await statuses(10, { 'X-Api-Key': 'demo-free-key' })).toEqual([...Array(9).fill(200), 429])
+    server.kill()
+    await once(server, 'close')
+  })
+
+  it('init writes a tiers file that is valid, beside a program', async () => {
     const init = await sluice('init', '--for', 'cdk', '--callers', 'api-key', '--limit', '9').exit
     expect(init).toMatchObject({ code: 0, err: 'written: tiers.yaml\n' })
     expect(await sluice('tiers', 'validate', 'tiers.yaml').exit).toMatchObject({ code: 0, err: '' })

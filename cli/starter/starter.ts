@@ -1,9 +1,9 @@
-export const TARGETS = ['cdk', 'http-api', 'library'] as const
+export const TARGETS = ['cdk', 'http-api', 'express', 'library'] as const
 export const CALLERS = ['api-key', 'address'] as const
 
 /** What `init` asks. */
 export interface Starter {
-  /** What is protected: an API of one's own CDK app, an existing HTTP API, or a program's own work. */
+  /** What is protected: an API of one's own CDK app, an existing HTTP API, an Express server, or a program's work. */
   readonly target: (typeof TARGETS)[number]
   /** By what callers are told apart. */
   readonly callers: (typeof CALLERS)[number]
@@ -12,7 +12,7 @@ export interface Starter {
 }
 
 /** Where everybody may come, callers without a key get a part. */
-const SHARE_WITHOUT_KEY = 1 / 3
+const withoutKey = (limit: number): number => Math.max(1, Math.floor(limit / 3))
 
 /** A tiers file to start from, with comments. */
 export function starterTiers({ callers, limit }: Starter): string {
@@ -25,7 +25,7 @@ tiers:
   anonymous:
     by: ip
     policies:
-      ${policy(byKey ? Math.max(1, Math.floor(limit * SHARE_WITHOUT_KEY)) : limit)}
+      ${policy(byKey ? withoutKey(limit) : limit)}
 ${
   byKey
     ? `
@@ -53,8 +53,17 @@ ${
 `
 }
 
+/** Whether its tiers are in a file, and not in the program. */
+export const hasTiersFile = ({ target }: Pick<Starter, 'target'>): boolean => target === 'cdk' || target === 'http-api'
+
 /** The lines that put it to work, for a terminal. @param file the tiers file. */
-export function starterLines({ target, limit }: Starter, file: string): string {
+export function starterLines(starter: Starter, file: string): string {
+  const { target, limit } = starter
+  if (target === 'express') {
+    return `In your server (npm install express), before its routes:
+
+${expressLines(starter)}`
+  }
   if (target === 'library') {
     return `In your program (a DynamoDbStore needs npm install @aws-sdk/client-dynamodb):
 
@@ -67,10 +76,9 @@ const limiter = createLimiter({
 const { allowed, remaining, retryAfterMs } = await limiter.take('client:abc')
 `
   }
-  const path = JSON.stringify(file).slice(1, -1).replaceAll("'", "\\'")
   const limiter = `import { RateLimiter } from 'sluice'
 
-const limiter = new RateLimiter(this, 'Limiter', { tiersFile: '${path}' })`
+const limiter = new RateLimiter(this, 'Limiter', { tiersFile: ${quoted(file)} })`
   const deployed =
     target === 'cdk'
       ? `In your CDK app, in the stack of the API (npm install aws-cdk-lib constructs, if it is new):
@@ -92,4 +100,45 @@ npx sluice attach API_ID               # npx sluice detach API_ID undoes it
 npx sluice dev --tiers ${/^[\w./-]+$/.test(file) ? file : JSON.stringify(file)} --backend http://localhost:4000
 
 ${deployed}`
+}
+
+/** A text in a program, between single quotes. */
+export const quoted = (text: string): string => `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'")}'`
+
+/** A server with Express that limits its callers. */
+export function expressLines({ callers, limit }: Starter): string {
+  const policies = (units: number) => `[{ name: 'per-minute', limit: ${units}, window: '1m' }]`
+  const store = 'store: new MemoryStore(), // one process; new DynamoDbStore({ tableName }) for many'
+  if (callers === 'address') {
+    return `import express from 'express'
+import { createLimiter, MemoryStore } from 'sluice/limiter'
+import { expressRateLimit } from 'sluice/middleware'
+
+const limiter = createLimiter({
+  ${store}
+  policies: ${policies(limit)},
+})
+
+const app = express() // behind a proxy, also: app.set('trust proxy', 1)
+app.use(expressRateLimit({ limiter }))
+`
+  }
+  return `import express from 'express'
+import { MemoryStore } from 'sluice/limiter'
+import { expressRateLimit } from 'sluice/middleware'
+import { createTieredLimiter } from 'sluice/tiered'
+
+const limiter = createTieredLimiter({
+  ${store}
+  tiers: {
+    anonymous: { policies: ${policies(withoutKey(limit))} }, // without a known key, by address
+    free: { policies: ${policies(limit)} },
+  },
+  write: () => {}, // no metrics on standard output
+})
+const clients = new Map([['demo-free-key', { clientId: 'demo', tier: 'free' }]]) // yours: from a database
+
+const app = express() // behind a proxy, also: app.set('trust proxy', 1)
+app.use(expressRateLimit({ limiter, keyBy: (req) => clients.get(req.get('x-api-key') ?? '') }))
+`
 }
