@@ -15,6 +15,7 @@ import { run } from '../../pages/lab/model/run'
 import { settingOf } from '../../pages/lab/model/scenarios'
 import { SCENARIO_IDS, type Setting } from '../../pages/lab/model/setting'
 import { describeInBrowser, openBrowser, seriousIn, serving } from './browser'
+import { movedByPress, WIDTHS } from './pressables'
 
 /** What a page shows when it is done: every figure of every row. */
 const figuresIn = (setting: Setting): string =>
@@ -178,7 +179,7 @@ describeInBrowser('the page of the lab', () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await open('scenario=random&limit=30&window=90')
     await page.getByRole('button', { name: 'Copy as policy: leaky-bucket' }).click()
-    await page.getByText('Copied').waitFor()
+    await page.getByRole('status').getByText('Copied: it goes under policies').waitFor()
     const entry = (await page.evaluate('navigator.clipboard.readText()')) as string
     const { tiers } = parseTiersFile(parse(`tiers:\n  anonymous:\n    policies:\n      ${entry}`), 'tiers.yaml')
     const wanted = {
@@ -190,6 +191,35 @@ describeInBrowser('the page of the lab', () => {
       mode: 'queue',
     }
     expect(tiers.get('anonymous')!.policies.map(({ written }) => written)).toEqual([wanted])
+  })
+
+  it.each(WIDTHS)('moves nothing that can be pressed when something is pressed, at %d pixels', async (width) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.setViewportSize({ width, height: 900 })
+    const pressed = (name: string) => movedByPress(page, page.getByRole('button', { name, exact: true }))
+    for (const link of ['scenario=random', 'scenario=idle-then-all&limit=200']) {
+      await open(link)
+      await page.locator('.why strong').first().waitFor()
+      expect(await pressed('Copy link')).toEqual([])
+      for (const algorithm of ['fixed-window', 'gcra'])
+        expect(await pressed(`Copy as policy: ${algorithm}`)).toEqual([])
+      for (const name of ['Step', 'Step', 'Step back', 'Play', 'Pause']) expect(await pressed(name)).toEqual([])
+      for (const picture of await page.getByRole('img', { name: /allowed, at most/ }).all())
+        expect(await movedByPress(page, picture)).toEqual([])
+    }
+  })
+
+  it('gives in a dialog what the browser does not let it copy, and moves nothing', async () => {
+    await open('scenario=random')
+    await page.evaluate(`navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))`)
+    const copy = page.getByRole('button', { name: 'Copy as policy: gcra' })
+    expect(await movedByPress(page, copy)).toEqual([])
+    const byHand = page.getByRole('dialog', { name: 'Copy by hand' })
+    expect(await byHand.getByRole('textbox').inputValue()).toMatch(/^- { name: gcra, .* burst: 1 }\n$/)
+    await page.keyboard.press('Escape')
+    await byHand.waitFor({ state: 'detached' })
+    expect(await movedByPress(page, copy)).toEqual([])
+    await page.keyboard.press('Escape')
   })
 
   it.each(['light', 'dark'] as const)('has nothing that axe-core finds serious, %s', async (colorScheme) => {

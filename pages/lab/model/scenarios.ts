@@ -73,7 +73,7 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
   'over-the-limit': steady(
     150,
     'Steady, half as much again',
-    'A third must be denied. Fixed windows and the log deny it in one piece, the token bucket every third request once its burst is used, and GCRA without a burst every second one.',
+    'A third must be denied. Fixed windows and the log deny it in one piece, the token bucket every third request once its burst is used, and GCRA with a burst of 1 every second one.',
   ),
   'window-edge': {
     title: 'A burst at the window’s edge',
