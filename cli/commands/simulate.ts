@@ -10,7 +10,16 @@ import { FORMATS, type Format } from '../simulate/lines/format'
 import { offsetOf } from '../simulate/lines/timestamp'
 import { printSummary } from '../simulate/report/text'
 import { parsePattern } from '../simulate/requests/pattern'
-import { askedOf, CURRENT, readTable, rulesInForce, rulesOfFile, rulesWith, understood } from '../simulate/rule-sets'
+import {
+  askedOf,
+  CURRENT,
+  changesBetween,
+  readTable,
+  rulesInForce,
+  rulesOfFile,
+  rulesWith,
+  understood,
+} from '../simulate/rule-sets'
 import { checkGates, durationOrNone, type Source, simulate, writeHtml } from '../simulate/run'
 import { parseSets } from '../simulate/set-limit'
 import { isLoopback } from '../tables/local-engine'
@@ -39,8 +48,9 @@ interface Options extends OutputOptions {
   readonly printFormat?: boolean
 }
 
-/** Entries of each list for people, and for scripts. */
+/** Entries of each list for people, on a page, and for scripts. */
 const TOP = 10
+const TOP_HTML = 100
 const TOP_JSON = 1000
 
 export const addSimulate: AddCommand = (group, session) => {
@@ -84,7 +94,11 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--timezone <offset>', 'time zone of times without one: UTC, or +02:00', toOffset)
     .option('--instances <count>', 'instances, for leased and eventual policies', wholeNumber(1), 1)
     .option('--suggest', 'suggest limits that at most 0.1 % of clients reach')
-    .option('--top <count>', `entries of each list (default: ${TOP}, and ${TOP_JSON} with --json)`, wholeNumber(1))
+    .option(
+      '--top <count>',
+      `entries of each list (default: ${TOP}, ${TOP_HTML} on the page, and ${TOP_JSON} with --json)`,
+      wholeNumber(1),
+    )
     .option('--html <file>', 'also write a page with plots')
     .option(
       '--fail-if <condition>',
@@ -99,7 +113,7 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--print-format', 'only print the access log format to set for an API')
     .action(async (options: Options) => {
       if (options.printFormat) return session.print.line(ACCESS_LOG_LINE)
-      const { tiers = options.set.length > 0 ? CURRENT : undefined, top = options.json ? TOP_JSON : TOP } = options
+      const { tiers = options.set.length > 0 ? CURRENT : undefined, top } = options
       const sets = parseSets(options.set)
       const conditions = options.failIf.map(parseGate)
       const tolerance = parseTolerance(options.maxUnjudged ?? '0')
@@ -116,7 +130,8 @@ export const addSimulate: AddCommand = (group, session) => {
       const table = isConnected ? await readTable(session.connect(options)) : undefined
       const read = (file: string) => (file === CURRENT ? rulesInForce(table!) : rulesOfFile(file, table))
       const unchanged = read(tiers)
-      const rules = understood(sets.length === 0 ? unchanged : rulesWith(unchanged, sets))
+      const written = sets.length === 0 ? unchanged : rulesWith(unchanged, sets)
+      const rules = understood(written)
       const before = against === undefined ? (sets.length === 0 ? undefined : unchanged) : read(against)
       const compared = before && understood(before)
       const report = await simulate(
@@ -124,6 +139,7 @@ export const addSimulate: AddCommand = (group, session) => {
           source,
           rules,
           against: compared,
+          changes: before && changesBetween(before, written),
           issues: [...new Set([...rules.issues, ...(compared?.issues ?? [])])],
           clients: table?.clients,
           asked: askedOf(table),
@@ -131,13 +147,13 @@ export const addSimulate: AddCommand = (group, session) => {
           instances: options.instances,
           suggest: options.suggest === true,
           gates,
-          top,
+          top: top ?? (options.json ? TOP_JSON : options.html === undefined ? TOP : TOP_HTML),
         },
         session,
       )
-      if (options.html !== undefined) writeHtml(options.html, report, Math.max(top, 50))
+      if (options.html !== undefined) writeHtml(options.html, report, top ?? TOP_HTML)
       if (options.json) session.print.json(report)
-      else printSummary(report, session.print, top)
+      else printSummary(report, session.print, top ?? TOP)
       checkGates(report)
     })
 }

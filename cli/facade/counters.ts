@@ -110,16 +110,19 @@ export async function usageOf({ limiter, store }: Asked, counted: readonly Count
   })
 }
 
+/** How decisions name a caller's share of a fair policy. */
+export const shareName = (policy: string): string => `${policy}.share`
+
 /** The shares of a caller that hold now, of the fair policies that it is charged with others. */
 export async function sharesOf({ limiter }: Pick<Asked, 'limiter'>, charges: readonly Charge[]): Promise<Usage[]> {
   const each = charges.map(async (charge) => {
     const { policies } = await limiter.peek([charge])
     return charge.policies.flatMap(({ name, costName = null }): Usage[] => {
-      const share = policies[`${name}.share`]
+      const share = policies[shareName(name)]
       if (!share) return []
       const { limit, remaining, resetAfterMs } = share
       const used = Math.max(0, limit - remaining)
-      return [{ policy: `${name}.share`, route: null, cost: costName, limit, used, remaining, resetAfterMs }]
+      return [{ policy: shareName(name), route: null, cost: costName, limit, used, remaining, resetAfterMs }]
     })
   })
   return (await Promise.all(each)).flat()

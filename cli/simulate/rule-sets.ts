@@ -1,12 +1,15 @@
-import { isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
+import { diff, isInFile, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import { HMAC_RING, switchKey } from '../facade/tables'
 import type { Connection } from '../tables/connection'
 import { readKeyRing } from '../tables/key-ring'
+import { itemDiff } from '../tiers/diff-text'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { readTiersFile } from '../tiers/tiers-yaml'
+import { titleOf } from '../tiers/titles'
 import { ClientDirectory } from './decide/known-clients'
 import type { RuleSet } from './decide/rule-set'
+import type { ItemChange } from './report/comparison'
 import type { Asked } from './report/summary'
 import { type SetLimit, withLimits } from './set-limit'
 
@@ -63,6 +66,13 @@ export const rulesWith = ({ title, items }: WrittenRules, sets: readonly SetLimi
   title: `${title} with ${sets.map(({ text }) => text).join(', ')}`,
   items: withLimits(items, sets, title),
 })
+
+/** How rules differ from others, as they are written. */
+export const changesBetween = (before: WrittenRules, after: WrittenRules): ItemChange[] =>
+  diff(before.items, after.items).map((change) => ({
+    item: titleOf(change.sk),
+    lines: itemDiff(change.before, change.after).flatMap(({ sign, text }) => (sign === ' ' ? [] : `${sign} ${text}`)),
+  }))
 
 /** Rules, understood, and what is wrong with them. */
 export function understood({ title, items }: WrittenRules): RuleSet & { readonly issues: readonly string[] } {

@@ -13,6 +13,7 @@ import { sizeOf } from './lines/log-file'
 import { type LogStats, readLogs } from './lines/read-log'
 import { requestMaker } from './lines/to-request'
 import { ProgressBar } from './progress-bar'
+import type { ItemChange } from './report/comparison'
 import { toHtml } from './report/html'
 import { DemandRecorder } from './report/suggest'
 import { type Asked, type Summary, summaryOf } from './report/summary'
@@ -45,6 +46,8 @@ export interface RunOptions {
   readonly source: Source
   readonly rules: RuleSet
   readonly against?: RuleSet
+  /** How the rules differ from it. */
+  readonly changes?: readonly ItemChange[]
   /** What is wrong with the rules, which are in force all the same. */
   readonly issues: readonly string[]
   readonly clients?: KnownClients
@@ -115,6 +118,7 @@ export async function simulate(options: RunOptions, { io }: Pick<Session, 'io'>)
     stats,
     top,
     instances,
+    changes: options.changes,
     suggestions: recorder?.suggest(side.tally.policies.values()),
   })
   const deniedOf = (client: string) =>

@@ -11,7 +11,7 @@ const COLOURS = { add: 'green', change: 'yellow', remove: 'red' } as const
 export function printChanges(changes: readonly Change[], print: Printer): void {
   for (const { sk, kind, before, after } of changes) {
     print.line(print.style(COLOURS[kind], `${SIGNS[kind]} ${titleOf(sk)}`))
-    for (const { sign, text } of lineDiff(linesOf(before), linesOf(after))) {
+    for (const { sign, text } of itemDiff(before, after)) {
       const line = `    ${sign} ${text}`
       print.line(sign === '+' ? print.style('green', line) : sign === '-' ? print.style('red', line) : line)
     }
@@ -32,6 +32,10 @@ export function countsText(changes: readonly Change[]): string {
   })
   return counts.join(', ') || 'no changes'
 }
+
+/** The lines of an item that go and that come, among those that stay. */
+export const itemDiff = (before: PolicySetItem | undefined, after: PolicySetItem | undefined): Line[] =>
+  lineDiff(linesOf(before), linesOf(after))
 
 function linesOf(item: PolicySetItem | undefined): string[] {
   if (!item) return []

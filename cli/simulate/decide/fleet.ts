@@ -1,3 +1,4 @@
+import { shareName } from '../../facade/counters'
 import type { Charge, Decision } from '../../facade/decisions'
 import {
   type CallOptions,
@@ -71,14 +72,21 @@ export class Fleet implements SimulatedLimiter {
 /** What goes on beside a request is done before the next one comes. */
 const afterSyncs = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-function answerOf(decision: Decision, parts: readonly Charge[]): Answer {
-  const policies = parts.flatMap(({ policies }) =>
-    policies.flatMap((policy): PolicyAnswer[] =>
-      Object.hasOwn(decision.policies, policy.name) ? [{ policy, verdict: decision.policies[policy.name]! }] : [],
-    ),
+function answerOf({ allowed, policies: standings, policy: named }: Decision, parts: readonly Charge[]): Answer {
+  const asked = parts.flatMap(({ policies }) => policies)
+  const policies = asked.flatMap((policy): PolicyAnswer[] =>
+    Object.hasOwn(standings, policy.name) ? [{ policy, verdict: standings[policy.name]! }] : [],
   )
-  const deniedBy = decision.allowed ? undefined : policies.find(({ policy }) => policy.name === decision.policy)?.policy
-  return { allowed: decision.allowed, deniedBy, policies }
+  if (allowed) return { allowed, deniedBy: undefined, policies }
+  const deniedBy = policies.find(({ policy }) => policy.name === named)?.policy
+  const shared = deniedBy ? undefined : asked.find(({ name, fair }) => fair && shareName(name) === named)
+  if (!shared) return { allowed, deniedBy, policies }
+  const { limit, written } = shared
+  return {
+    allowed,
+    deniedBy: { name: shareName(shared.name), limit, written },
+    policies: [...policies, { policy: shared, verdict: standings[shareName(shared.name)]!, isShare: true }],
+  }
 }
 
 class CountingStore implements StateStore {

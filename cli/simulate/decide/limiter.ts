@@ -15,13 +15,18 @@ export interface PolicyAnswer {
     readonly lockedOut?: true
     readonly overage?: number
   }
+  /** Its caller had taken its share of it: it was not asked for more. */
+  readonly isShare?: true
 }
+
+/** What a denial is named after: a policy, or `NAME.share` where it is the caller's share of it. */
+export type NamedLimit = Pick<CompiledPolicy, 'name' | 'limit'> & { readonly written: { readonly window?: string } }
 
 /** What all policies of a request said. */
 export interface Answer {
   readonly allowed: boolean
-  /** The policy that the decision is named after, where it is a denial. */
-  readonly deniedBy: CompiledPolicy | undefined
+  /** Where it is a denial. */
+  readonly deniedBy: NamedLimit | undefined
   /** All that were asked. */
   readonly policies: readonly PolicyAnswer[]
 }

@@ -2,7 +2,16 @@ import { DYNAMODB_USD, PRICES_READ } from '../../../provisioning/prices'
 import { iso } from '../../arguments'
 import type { LogStats } from '../lines/read-log'
 import type { Side } from '../side'
-import type { Change, Simulation } from '../simulation'
+import type { Simulation } from '../simulation'
+import {
+  type Comparison,
+  comparisonOf,
+  type DenialsSummary,
+  type ItemChange,
+  isoTime,
+  largest,
+  toDenials,
+} from './comparison'
 import { cannotKnow, notesOf } from './notes'
 import type { Stretch } from './series'
 import type { Suggestion } from './suggest'
@@ -20,7 +29,7 @@ export interface Asked {
 }
 
 /** What `sluice simulate` reports, and prints with `--json`. Times are ISO 8601, shares are from 0 to 1. */
-export interface Summary extends SideSummary {
+export interface Summary extends SideSummary, Partial<Comparison> {
   /** Of the requests, what the file or the pattern says. */
   readonly source: string
   readonly asked: Asked
@@ -33,17 +42,11 @@ export interface Summary extends SideSummary {
   /** How many clients there are, of whom `clients` has those denied most. */
   readonly clientCount: number
   readonly nearest: readonly NearSummary[]
+  /** Of them, how many were denied something, and when the first was. */
+  readonly deniedClients: number
+  readonly firstDeniedAt: string | null
   /** What the rules are compared with. */
   readonly against?: SideSummary
-  /** Clients that are denied or refused something, and that were denied nothing before. Only with `--against`. */
-  readonly newlyDenied?: readonly ChangeSummary[]
-  readonly newlyDeniedClients?: number
-  /** Clients that were denied or refused something, and are denied nothing any more. */
-  readonly noLongerDenied?: readonly ChangeSummary[]
-  readonly noLongerDeniedClients?: number
-  /** Requests denied by these rules only, of all clients; and by the others only. */
-  readonly newlyDeniedRequests?: number
-  readonly noLongerDeniedRequests?: number
   readonly suggestions?: readonly Suggestion[]
   /** What to know about how the requests were read and decided. */
   readonly notes: readonly string[]
@@ -94,7 +97,7 @@ export interface PolicySummary extends PolicyCounts {
   readonly peaks: readonly number[]
 }
 
-interface ClientSummary {
+export interface ClientSummary {
   readonly client: string
   readonly tier: string
   readonly requests: number
@@ -102,14 +105,8 @@ interface ClientSummary {
   readonly refused: number
   readonly firstDeniedAt: string | null
   readonly firstDeniedBy: string | null
-}
-
-interface ChangeSummary {
-  readonly client: string
-  readonly requests: number
-  readonly firstDeniedAt: string
-  /** The policy that denies the first of them, or why it is refused. */
-  readonly policy: string
+  /** What denied its requests, in the order of the first of each. */
+  readonly denials: readonly DenialsSummary[]
 }
 
 interface NearSummary {
@@ -129,6 +126,8 @@ export interface SummaryOptions {
   /** Entries of each list. */
   readonly top: number
   readonly instances: number
+  /** How the rules differ from those that they are compared with. */
+  readonly changes?: readonly ItemChange[]
   readonly suggestions?: readonly Suggestion[]
 }
 
@@ -136,7 +135,7 @@ export interface SummaryOptions {
 export function summaryOf(simulation: Simulation, options: SummaryOptions): Summary {
   const { sides, firstAt = 0, lastAt } = simulation
   const [side, before] = sides
-  const { source, asked, stats, top, suggestions } = options
+  const { source, asked, stats, top, changes = [], suggestions } = options
   return {
     source,
     asked,
@@ -148,8 +147,9 @@ export function summaryOf(simulation: Simulation, options: SummaryOptions): Summ
     wholeSeconds: stats.wholeSeconds,
     clients: hardestHit(side, top),
     clientCount: side.tally.clients.size,
+    ...deniedIn(side),
     nearest: nearest(side, top),
-    ...(before && { against: sideOf(before), ...changesOf(simulation, side, before, top) }),
+    ...(before && { against: sideOf(before), ...comparisonOf(simulation, side, before, changes, top) }),
     ...(suggestions && { suggestions }),
     notes: notesOf(simulation, stats.wholeSeconds),
     cannotKnow: cannotKnow(simulation, options.instances),
@@ -195,11 +195,20 @@ function hardestHit({ tally }: Side, top: number): ClientSummary[] {
   return largest(tally.clients.values(), top, (one) => one.denied * 1e9 + one.requests).map(toClient)
 }
 
-const toClient = ({ firstDeniedAt, firstDeniedBy, ...others }: ClientTally): ClientSummary => ({
-  ...others,
-  firstDeniedAt: firstDeniedAt === undefined ? null : new Date(firstDeniedAt).toISOString(),
-  firstDeniedBy: firstDeniedBy ?? null,
-})
+function toClient({ denials, ...others }: ClientTally): ClientSummary {
+  const all = toDenials(denials)
+  return { ...others, firstDeniedAt: all[0]?.firstAt ?? null, firstDeniedBy: all[0]?.policy ?? null, denials: all }
+}
+
+function deniedIn({ tally }: Side): Pick<Summary, 'deniedClients' | 'firstDeniedAt'> {
+  let [deniedClients, first] = [0, Infinity]
+  for (const { denials } of tally.clients.values()) {
+    if (!denials) continue
+    deniedClients++
+    first = Math.min(first, denials[0]!.firstAt)
+  }
+  return { deniedClients, firstDeniedAt: first === Infinity ? null : isoTime(first) }
+}
 
 function nearest({ tally }: Side, top: number): NearSummary[] {
   const all = [...tally.policies.values()].flatMap(({ tier, policy, near }) =>
@@ -213,41 +222,4 @@ function nearest({ tally }: Side, top: number): NearSummary[] {
     })),
   )
   return largest(all, top, ({ peak, p95 }) => peak * 1000 + p95)
-}
-
-function changesOf(
-  { newlyDenied, noLongerDenied }: Simulation,
-  side: Side,
-  before: Side,
-  top: number,
-): Partial<Summary> {
-  const wasUntouched = ({ client }: Change) => isUntouched(before.tally.clients.get(client))
-  const isNow = ({ client }: Change) => isUntouched(side.tally.clients.get(client))
-  const newly = [...newlyDenied.values()].filter(wasUntouched)
-  const noLonger = [...noLongerDenied.values()].filter(isNow)
-  return {
-    newlyDenied: largest(newly, top, ({ requests }) => requests).map(toChange),
-    newlyDeniedClients: newly.length,
-    noLongerDenied: largest(noLonger, top, ({ requests }) => requests).map(toChange),
-    noLongerDeniedClients: noLonger.length,
-    newlyDeniedRequests: requestsOf(newlyDenied),
-    noLongerDeniedRequests: requestsOf(noLongerDenied),
-  }
-}
-
-const isUntouched = (client: ClientTally | undefined): boolean => !client || client.denied + client.refused === 0
-
-const requestsOf = (changes: ReadonlyMap<string, Change>): number =>
-  [...changes.values()].reduce((sum, { requests }) => sum + requests, 0)
-
-const toChange = ({ client, requests, firstAt, policy }: Change): ChangeSummary => ({
-  client,
-  requests,
-  firstDeniedAt: new Date(firstAt).toISOString(),
-  policy,
-})
-
-/** The first `count` of these, the largest first. */
-function largest<T>(all: Iterable<T>, count: number, sizeOf: (one: T) => number): T[] {
-  return [...all].sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, count)
 }

@@ -1,9 +1,20 @@
 import type { Charge, CompiledPolicy } from '../../facade/decisions'
 import type { EpochMs } from '../../facade/values'
-import type { Answer, PolicyAnswer } from '../decide/limiter'
+import type { Answer, NamedLimit, PolicyAnswer } from '../decide/limiter'
 import type { Prepared, Reason } from '../decide/preparer'
 import { Nearness } from './nearness'
 import { Series } from './series'
+
+/** Requests of a caller that one limit denied. */
+export interface Denials {
+  readonly policy: string
+  /** As they were for this caller. */
+  readonly limit: number
+  readonly window: string | undefined
+  requests: number
+  readonly firstAt: EpochMs
+  lastAt: EpochMs
+}
 
 /** What became of a caller's requests. */
 export interface ClientTally {
@@ -15,9 +26,8 @@ export interface ClientTally {
   denied: number
   /** Not let in, whatever the limits are. */
   refused: number
-  firstDeniedAt: EpochMs | undefined
-  /** The policy that denied the first of them. */
-  firstDeniedBy: string | undefined
+  /** By what denied them, in the order of the first of each; `undefined` where none was denied. */
+  denials: Denials[] | undefined
 }
 
 /** What became of the requests that one policy of a tier was asked about. */
@@ -36,6 +46,8 @@ export interface PolicyTally {
   overrun: number
   /** Denied because the caller was locked out. */
   lockedOut: number
+  /** Denied because the caller had taken its share. */
+  byShare: number
   /** Denied because the request costs more than the policy ever admits. */
   tooExpensive: number
   /** Allowed after a wait. */
@@ -61,6 +73,8 @@ export interface Slots {
   readonly policies: readonly CompiledPolicy[]
   readonly near: readonly Near[]
 }
+
+type Numbers = Omit<NamedLimit, 'name'>
 
 /** Counts what becomes of requests. */
 export class Tally {
@@ -119,16 +133,13 @@ export class Tally {
       route.denied++
       tier.denied++
       client.denied++
-      if (client.firstDeniedAt === undefined) {
-        client.firstDeniedAt = at
-        client.firstDeniedBy = deniedBy?.name
-      }
+      if (deniedBy) noteDenial(client, at, deniedBy)
     }
     this.series.add(at, allowed)
     for (let i = 0; i < policies.length; i++) {
       const one = policies[i]!
       const place = slots.policies[i] === one.policy ? i : slots.policies.indexOf(one.policy)
-      if (place >= 0) count(slots.near[place]!, one, allowed, one.policy === deniedBy)
+      if (place >= 0) count(slots.near[place]!, one, allowed, one.isShare || one.policy === deniedBy)
     }
     return allowed
   }
@@ -140,8 +151,7 @@ export class Tally {
       requests: 0,
       denied: 0,
       refused: 0,
-      firstDeniedAt: undefined,
-      firstDeniedBy: undefined,
+      denials: undefined,
     }))
   }
 
@@ -164,6 +174,7 @@ export class Tally {
       deprioritized: 0,
       overrun: 0,
       lockedOut: 0,
+      byShare: 0,
       tooExpensive: 0,
       delayed: 0,
       near: new Map<string, Near>(),
@@ -172,14 +183,18 @@ export class Tally {
   }
 }
 
-interface Numbers {
-  readonly limit: number
-  readonly written: Pick<CompiledPolicy['written'], 'window'>
-}
-
 const numbersOf = ({ limit, written }: Numbers) => ({ limit, window: written.window })
 
-function count(near: Near, { policy, verdict }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
+function noteDenial(client: ClientTally, at: EpochMs, deniedBy: NamedLimit): void {
+  client.denials ??= []
+  const known = client.denials.find(({ policy }) => policy === deniedBy.name)
+  if (known) {
+    known.requests++
+    known.lastAt = at
+  } else client.denials.push({ policy: deniedBy.name, ...numbersOf(deniedBy), requests: 1, firstAt: at, lastAt: at })
+}
+
+function count(near: Near, { policy, verdict, isShare }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
   const { tally } = near
   const { allowed, exceeded, remaining } = verdict
   if (passes) {
@@ -190,9 +205,11 @@ function count(near: Near, { policy, verdict }: PolicyAnswer, passes: boolean, i
     if ((verdict.delayMs ?? 0) > 0) tally.delayed++
   } else if (isNamed) {
     tally.denied++
+    if (isShare) tally.byShare++
     if (verdict.lockedOut) tally.lockedOut++
     if (verdict.retryAfterMs === Infinity) tally.tooExpensive++
   }
+  if (isShare) return // the limit itself was not asked
   if (!allowed || exceeded) near.add(1)
   else if (passes) {
     const most = policy.written.burst ?? policy.limit

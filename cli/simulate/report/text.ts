@@ -19,24 +19,25 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
   const { against, source, from, to } = summary
   const length = duration(Math.max(1000, Date.parse(to) - Date.parse(from)))
   print.line(
-    `${number(summary.requests)} requests of ${counted(summary.clientCount, 'client')} in ${source}, ${length} from ${from}`,
+    `${counted(summary.requests, 'request')} of ${counted(summary.clientCount, 'client')} in ${source}, ${length} from ${from}`,
   )
   const unjudged = unjudgedIn(summary)
   if (unjudged > 0)
     print.line(
       print.style(
         'red',
-        `${number(unjudged)} of ${number(summary.requests + summary.unreadable)} lines cannot be read or understood, so nothing is known of them`,
+        `${number(unjudged)} of ${number(summary.requests + summary.unreadable)} lines cannot be read or understood, so nothing is known of ${unjudged === 1 ? 'it' : 'them'}`,
       ),
     )
   print.line()
   for (const side of against ? [summary, against] : [summary]) printSide(side, print)
+  print.line()
+  printChanges(summary, print, top)
   print.line(askedText(summary))
   print.line()
   printPolicies(summary, print)
   printRoutes(summary, print, top)
   printClients(summary, print, top)
-  printChanges(summary, print, top)
   printNearest(summary, print, top)
   printSuggestions(summary, print)
   printCost(summary, print)
@@ -73,6 +74,7 @@ function printPolicies({ policies, against }: Summary, print: Printer): void {
       [one.overrun, 'in the overrun'],
       [one.delayed, 'delayed'],
       [one.lockedOut, 'locked out'],
+      [one.byShare, 'by share'],
     ].flatMap(([count, what]) => ((count as number) > 0 ? `${number(count as number)} ${what}` : []))
     return [
       one.tier || '(preflights)',
@@ -133,10 +135,13 @@ function printClients({ clients, clientCount }: Summary, print: Printer, top: nu
 }
 
 function printChanges(summary: Summary, print: Printer, top: number): void {
-  const { against, newlyDenied = [], noLongerDenied = [] } = summary
+  const { against, newlyDenied = [], noLongerDenied = [], changes = [], firstNewlyDeniedAt } = summary
   if (!against) return
+  for (const { item, lines } of changes) print.lines([item, ...lines.map((line) => `  ${line}`)])
+  if (changes.length === 0) print.line('Nothing differs between the two')
+  print.line()
   print.line(
-    `${counted(summary.newlyDeniedClients!, 'client')} newly denied, ${number(summary.noLongerDeniedClients!)} no longer; ${counted(summary.newlyDeniedRequests!, 'request')} newly denied, ${number(summary.noLongerDeniedRequests!)} no longer`,
+    `${counted(summary.newlyDeniedClients!, 'client')} newly denied, ${number(summary.noLongerDeniedClients!)} no longer; ${counted(summary.newlyDeniedRequests!, 'request')} newly denied, ${number(summary.noLongerDeniedRequests!)} no longer${firstNewlyDeniedAt ? `; the first at ${second(firstNewlyDeniedAt)}` : ''}`,
   )
   for (const [title, changes] of [
     ['newly denied', newlyDenied],
@@ -196,7 +201,7 @@ function printSuggestions({ suggestions }: Summary, print: Printer): void {
 
 function printCost({ dynamodb, against }: Summary, print: Printer): void {
   const text = ({ writes, reads, usd }: SideSummary['dynamodb']) =>
-    `${number(writes)} writes and ${number(reads)} reads in DynamoDB, $${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(2)}`
+    `${counted(writes, 'write')} and ${counted(reads, 'read')} in DynamoDB, $${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(2)}`
   const before = against ? `; before, ${text(against.dynamodb)}` : ''
   print.line(`Decisions take ${text(dynamodb)} by the prices of us-east-1 of ${dynamodb.pricesRead}${before}`)
   print.line()

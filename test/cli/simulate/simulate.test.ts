@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -222,7 +223,10 @@ describe('callers, tiers and routes', () => {
     const html = readFileSync(page, 'utf8')
     expect(html).not.toContain('<b>')
     expect(html).toContain('client:&#60;b&#62;')
-    expect(html).not.toMatch(/<script|<link|<img|url\(|https?:\/\//)
+    expect(html).not.toMatch(/<link|<img|url\(|https?:\/\/|\son\w+=|javascript:/)
+    const scripts = [...html.matchAll(/<script>(.*?)<\/script>/gs)].map(([, text]) => text!)
+    expect([html.match(/<script/g)!.length, scripts.length]).toEqual([1, 1]) // sorts tables, and is the only one that may run
+    expect(html).toContain(`script-src 'sha256-${createHash('sha256').update(scripts[0]!).digest('base64')}'"`)
   })
 
   it('a key that may be a secret is shown by its hash', async () => {
@@ -265,6 +269,49 @@ describe('comparing', () => {
     const { code, out, err } = await log(content, '--against', looser(), '--fail-if', 'newly-denied-clients > 0')
     expect([code, err.trim()]).toEqual([3, '--fail-if "newly-denied-clients > 0": it is 1'])
     expect(out).toContain('1 client newly denied')
+  })
+
+  it('says what changed, and of each client what denied it, how often and when', async () => {
+    const content = [requests(5), requests(2, { client: 'calm', tier: 'free' })].join('\n')
+    const { changes, newlyDenied, firstNewlyDeniedAt, clients } = await json(content, '--against', looser())
+    const [was, is] = [100, 3].map(
+      (limit) => `{ name: per-minute, algorithm: fixed-window, limit: ${limit}, window: 1m }`,
+    )
+    expect(changes).toEqual([{ item: 'tier free', lines: [`- ${was}`, `+ ${is}`] }])
+    const [first, last] = [T + 3, T + 4].map((at) => new Date(at).toISOString())
+    const denials = [{ policy: 'per-minute', limit: 3, window: '1m', requests: 2, firstAt: first, lastAt: last }]
+    expect(firstNewlyDeniedAt).toBe(first)
+    expect(newlyDenied).toMatchObject([{ client: 'client:acme', denials }])
+    expect(clients.map((one: { denials: unknown }) => one.denials)).toEqual([denials, []])
+    const { out } = await log(content, '--against', looser())
+    expect(out.split('\n').slice(5, 10).join('\n')).toMatch(
+      /^tier free\n {2}- .*\n {2}\+ .*\n\n1 client newly denied, 0 no/,
+    )
+  })
+
+  it('counts what a share denies, and says so of the policy and of the client', async () => {
+    const greedy = Array.from({ length: 4000 }, (_, i) =>
+      line({ time: T + i * 20, client: i % 4 > 0 ? 'greedy' : `c${(i / 4) % 5}`, tier: 'free' }),
+    ).join('\n')
+    const tiers = file(
+      'fair.yaml',
+      `
+tiers:
+  anonymous: { policies: [] }
+  free: { policies: [{ name: all, by: global, algorithm: fixed-window, limit: 200, window: 10s, fair: true }] }
+`,
+    )
+    const { code, out } = await sluice(['simulate', '--tiers', tiers, '--log', file('log', greedy), '--json'])
+    const { denied, policies, clients } = JSON.parse(out)
+    const [{ byShare, denied: ofAll }] = policies
+    expect([code, ofAll]).toEqual([0, denied])
+    expect(byShare).toBeGreaterThan(0)
+    expect(clients[0]).toMatchObject({ client: 'client:greedy' })
+    const ofGreedy = clients[0].denials as { policy: string; requests: number }[]
+    expect(ofGreedy.map(({ policy }) => policy).sort()).toEqual(['all', 'all.share'])
+    expect(ofGreedy.reduce((sum, one) => sum + one.requests, 0)).toBe(clients[0].denied)
+    const text = await sluice(['simulate', '--tiers', tiers, '--log', join(folder, 'log')])
+    expect(text.out).toMatch(/\d+ by share/)
   })
 
   it.each([
