@@ -11,7 +11,7 @@ const START = Date.UTC(2026, 10, 25, 9)
 const tiersOf = (free: number) => `
 tiers:
   anonymous: { by: ip, policies: [{ name: per-minute, limit: 20, window: 1m }] }
-  free: { policies: [{ name: per-minute, limit: ${free}, window: 1m }] }
+  free: { policies: [{ name: per-minute, limit: ${free}, window: 1m }, { name: per-hour, limit: 70, window: 1h }] }
 `
 /** Of client `n` in each of two minutes `4 n` requests, evenly; and of an address. */
 const LOG = [0, 1].flatMap((minute) =>
