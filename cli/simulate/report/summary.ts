@@ -97,7 +97,7 @@ export interface PolicySummary extends PolicyCounts {
   readonly peaks: readonly number[]
 }
 
-export interface ClientSummary {
+interface ClientSummary {
   readonly client: string
   readonly tier: string
   readonly requests: number
