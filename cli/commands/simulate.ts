@@ -96,7 +96,7 @@ export const addSimulate: AddCommand = (group, session) => {
     .option('--suggest', 'suggest limits that at most 0.1 % of clients reach')
     .option(
       '--top <count>',
-      `entries of each list (default: ${TOP}, ${TOP_HTML} on the page, and ${TOP_JSON} with --json)`,
+      `entries of each list (default: ${TOP}; --html: ${TOP_HTML}; --json: ${TOP_JSON})`,
       wholeNumber(1),
     )
     .option('--html <file>', 'also write a page with plots')
