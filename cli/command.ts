@@ -1,7 +1,7 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { newChangeId } from '../provisioning/audit-trail'
 import type { RunDev } from './dev-options'
-import { Connection, type TableOptions, withTableOptions } from './tables/connection'
+import { Connection, type TableOptions, tableOptions } from './tables/connection'
 import { type LocalGateway, meantGateway } from './tables/local-gateway'
 import type { Io } from './terminal/io'
 import { Printer } from './terminal/output'
@@ -85,9 +85,34 @@ export function describeCommand(
   return command.addHelpText('after', `\n${many}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`)
 }
 
-/** The same for a command that talks to the tables, and that can answer scripts. */
+/** The options of every command that talks to the tables and can answer scripts. */
+const sharedOptions = (): Option[] => [new Option('--json', 'print JSON'), ...tableOptions()]
+
+/** Makes a command that has them. */
 export function describeTableCommand(...about: Parameters<typeof describeCommand>): Command {
-  return withTableOptions(describeCommand(...about).option('--json', 'print JSON'))
+  const command = describeCommand(...about)
+  for (const option of sharedOptions()) command.addOption(option)
+  return command
+}
+
+/** Lets these options, and `--yes`, stand before the commands of a program or a group, too. */
+export function addSharedOptions(parent: Command): Command {
+  for (const option of [...sharedOptions(), new Option('-y, --yes')]) parent.addOption(option.hideHelp())
+  return parent
+}
+
+/** Gives a command the shared options that stand before it. What stands after it counts. */
+export function takeSharedOptions(command: Command): void {
+  for (let parent = command.parent; parent; parent = parent.parent) {
+    for (const option of parent.options) {
+      const name = option.attributeName()
+      if (!option.hidden || parent.getOptionValueSource(name) === undefined) continue
+      if (!command.options.some(({ long }) => long === option.long))
+        command.error(`error: unknown option '${option.long}'`)
+      if (command.getOptionValueSource(name) !== 'cli')
+        command.setOptionValueWithSource(name, parent.getOptionValue(name), 'cli')
+    }
+  }
 }
 
 export const examplesOf = (command: Command): readonly string[] => EXAMPLES.get(command) ?? []

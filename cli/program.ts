@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { AddCommand, Session } from './command'
+import { type AddCommand, addSharedOptions, type Session, takeSharedOptions } from './command'
 import { addApisLabel } from './commands/apis-label'
 import { addApisList } from './commands/apis-list'
 import { addApisRemove } from './commands/apis-remove'
@@ -54,103 +54,98 @@ import { addWhois } from './commands/whois'
 import { HMAC_RING, SIGNING_RING } from './facade/tables'
 import { printable } from './terminal/output'
 
-const GROUPS = [
-  {
-    name: 'tiers',
-    description: 'Manage tiers, routes and their policies.',
-    commands: [
-      addTiersList,
-      addTiersGet,
-      addTiersValidate,
-      addTiersDiff,
-      addTiersApply,
-      addTiersRollback,
-      addTiersExport,
-      addTiersSplit,
-      addTiersSchema,
-    ],
-  },
-  {
-    name: 'clients',
-    description: 'Manage clients: their tiers, keys and overrides.',
-    commands: [
-      addClientsCreate,
-      addClientsGet,
-      addClientsList,
-      addClientsSet,
-      addClientsRotateKey,
-      addClientsDisable,
-      addClientsDelete,
-      addClientsImport,
-      addClientsExport,
-    ],
-  },
-  {
-    name: 'apis',
-    description: 'Label APIs, so that limits can name some of them.',
-    commands: [addApisList, addApisLabel, addApisRemove],
-  },
-  {
-    name: 'block',
-    description: 'Manage callers that are blocked, or allowed without counting.',
-    commands: [addBlockAdd, addBlockRemove, addBlockList, addBlockExport],
-  },
-  {
-    name: 'hmac-key',
-    description: 'Manage the secret of the hashes under which callers are stored.',
-    commands: [
-      addKeyRingStatus(HMAC_RING),
-      addHmacKeyEnable,
-      addHmacKeyCarry,
-      addHmacKeyPurge,
-      addKeyRingRotate(HMAC_RING),
-    ],
-  },
-  {
-    name: 'signing-key',
-    description: 'Manage the secrets with which API keys are signed.',
-    commands: [addKeyRingStatus(SIGNING_RING), addKeyRingRotate(SIGNING_RING), addSigningKeyRemove],
-  },
-  {
-    name: 'import',
-    description: 'Import limits and clients.',
-    commands: [addImportUsagePlans],
-  },
-] as const
+/** Commands that have commands of their own. */
+const GROUPS = {
+  import: ['Import limits and clients.', addImportUsagePlans],
+  tiers: [
+    'Manage tiers, routes and their policies.',
+    addTiersList,
+    addTiersGet,
+    addTiersValidate,
+    addTiersDiff,
+    addTiersApply,
+    addTiersRollback,
+    addTiersExport,
+    addTiersSplit,
+    addTiersSchema,
+  ],
+  clients: [
+    'Manage clients: their tiers, keys and overrides.',
+    addClientsCreate,
+    addClientsGet,
+    addClientsList,
+    addClientsSet,
+    addClientsRotateKey,
+    addClientsDisable,
+    addClientsDelete,
+    addClientsImport,
+    addClientsExport,
+  ],
+  apis: ['Label APIs, so that limits can name some of them.', addApisList, addApisLabel, addApisRemove],
+  block: [
+    'Manage callers that are blocked, or allowed without counting.',
+    addBlockAdd,
+    addBlockRemove,
+    addBlockList,
+    addBlockExport,
+  ],
+  'hmac-key': [
+    'Manage the secret of the hashes that stand for callers.',
+    addKeyRingStatus(HMAC_RING),
+    addHmacKeyEnable,
+    addHmacKeyCarry,
+    addHmacKeyPurge,
+    addKeyRingRotate(HMAC_RING),
+  ],
+  'signing-key': [
+    'Manage the secrets with which API keys are signed.',
+    addKeyRingStatus(SIGNING_RING),
+    addKeyRingRotate(SIGNING_RING),
+    addSigningKeyRemove,
+  ],
+} as const satisfies Readonly<Record<string, readonly [description: string, ...commands: AddCommand[]]>>
 
-const toCommand =
-  ({ name, description, commands }: (typeof GROUPS)[number]): AddCommand =>
+const group =
+  (name: keyof typeof GROUPS): AddCommand =>
   (program, session) => {
-    const group = program.command(name).description(description)
-    for (const add of commands) add(group, session)
+    const [description, ...commands] = GROUPS[name]
+    const parent = addSharedOptions(program.command(name).description(description))
+    for (const add of commands) add(parent, session)
   }
 
 /** It writes down all the others. */
 const OF_ALL = 'completion'
 
-/** By the first word of a command line. */
-const COMMANDS = new Map<string, AddCommand>([
-  ...GROUPS.map((group) => [group.name, toCommand(group)] as const),
-  ['init', addInit],
-  ['dev', addDev],
-  ['simulate', addSimulate],
-  ['top', addTop],
-  ['usage', addUsage],
-  ['whois', addWhois],
-  ['peek', addPeek],
-  ['refund', addRefund],
-  ['reset', addReset],
-  ['forget', addForget],
-  ['off', addOff],
-  ['on', addOn],
-  ['observe', addObserve],
-  ['attach', addAttach],
-  ['detach', addDetach],
-  ['history', addHistory],
-  ['status', addStatus],
-  ['doctor', addDoctor],
-  [OF_ALL, addCompletion],
-])
+/** By the heading under which `--help` lists them, and the first word of a command line. */
+const SECTIONS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
+  'Set up': {
+    init: addInit,
+    dev: addDev,
+    import: group('import'),
+    attach: addAttach,
+    detach: addDetach,
+    status: addStatus,
+    [OF_ALL]: addCompletion,
+  },
+  Limits: {
+    tiers: group('tiers'),
+    clients: group('clients'),
+    apis: group('apis'),
+    block: group('block'),
+    simulate: addSimulate,
+  },
+  Callers: {
+    top: addTop,
+    usage: addUsage,
+    peek: addPeek,
+    whois: addWhois,
+    refund: addRefund,
+    reset: addReset,
+    forget: addForget,
+  },
+  Operation: { off: addOff, on: addOn, observe: addObserve, history: addHistory, doctor: addDoctor },
+  Secrets: { 'hmac-key': group('hmac-key'), 'signing-key': group('signing-key') },
+}
 
 /** Commands about APIs in AWS, which a local gateway does not have. */
 const AWS_ONLY = new Set(['attach', 'detach', 'status', 'usage-plans'])
@@ -167,6 +162,12 @@ export function buildProgram(session: Session, asked?: string): Command {
     .description('Manages the tiers, clients and limits of Sluice, a rate limiter for Amazon API Gateway.')
     .version(session.version)
     .exitOverride()
+    .enablePositionalOptions()
+    .configureHelp({
+      visibleCommands: (command) => [...command.commands],
+      subcommandTerm: (command) => command.name(),
+      subcommandDescription: firstSentence,
+    })
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
       writeErr: (text) => void stderr.write(text.split('\n').map(printable).join('\n')),
@@ -175,10 +176,18 @@ export function buildProgram(session: Session, asked?: string): Command {
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-  const alone = asked === undefined || asked === OF_ALL ? undefined : COMMANDS.get(asked)
-  for (const add of alone ? [alone] : COMMANDS.values()) add(program, session)
+  addSharedOptions(program).addHelpText(
+    'after',
+    '\nsluice <command> --help shows the options of a command, and examples.',
+  )
+  const isAlone = asked !== OF_ALL && Object.values(SECTIONS).some((commands) => Object.hasOwn(commands, asked ?? ''))
+  for (const [heading, commands] of Object.entries(SECTIONS)) {
+    program.commandsGroup(`${heading}:`)
+    for (const [name, add] of Object.entries(commands)) if (!isAlone || name === asked) add(program, session)
+  }
   program.hook('preAction', async (_, command) => {
     session.commandName = nameOf(command)
+    takeSharedOptions(command)
     const asksTables = command.options.some(({ long }) => long === '--endpoint')
     if (asksTables && !AWS_ONLY.has(command.name())) await session.findLocalGateway(command.opts())
   })
@@ -189,3 +198,6 @@ export function buildProgram(session: Session, asked?: string): Command {
 function nameOf(command: Command): string {
   return command.parent ? `${nameOf(command.parent)} ${command.name()}`.trim() : ''
 }
+
+/** What `--help` lists of a command: its description, up to what explains it. */
+const firstSentence = (command: Command): string => /^.*?(?=[.:]( |$)|$)/.exec(command.description())![0]

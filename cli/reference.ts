@@ -21,6 +21,10 @@ In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice
 
 Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A DynamoDB on your own machine takes made-up credentials.
 
+**Options** that every command has stand before or after it: \`sluice --json tiers list\`.
+
+**Questions.** What takes a limit or a block away, or changes much at once, asks first. Without a terminal it needs \`--yes\`.
+
 **Answers.** Data goes to standard output, all else to standard error. \`NO_COLOR\` switches colours off.
 
 | exit code | |

@@ -2,7 +2,7 @@ import { type AddCommand, describeTableCommand, type OutputOptions } from '../co
 import { apisIn } from '../tables/api-labels'
 
 export const addApisList: AddCommand = (group, session) => {
-  describeTableCommand(group, 'list', 'List APIs with the names and labels that "apis" of tiers and routes can use.', [
+  describeTableCommand(group, 'list', 'List APIs with the names and labels that "apis" can use.', [
     'sluice apis list',
   ]).action(async (options: OutputOptions) => {
     const { print } = session

@@ -7,12 +7,14 @@ import { checkListed, listable } from '../callers/listed'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
 import { printed } from '../facade/values'
+import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {
   readonly allow?: boolean
   readonly note?: string
   readonly expires?: string
   readonly force?: boolean
+  readonly yes?: boolean
 }
 
 /** What people set of an entry. */
@@ -25,7 +27,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'add <who>',
-    'Block an address, a network or a client, also by a hash of the log. If it is blocked already, only the given options change.',
+    'Block an address, a network, a client or a hash of the log. If it is blocked already, only the given options change.',
     [
       'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
       'sluice block add client:acme',
@@ -36,9 +38,11 @@ export const addBlockAdd: AddCommand = (group, session) => {
     .option('--note <text>', 'reason; "" for none')
     .option('--expires <when>', 'when it ends: 24h, 2027-01-31T00:00:00Z, never')
     .option('--force', 'accept a client without a record, for when it has one')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (text: string, options: Options) => {
       const end = endOf(options.expires, session)
-      const table = await session.connect(options).configTable()
+      const connection = session.connect(options)
+      const table = await connection.configTable()
       const key = entryKey(options.allow ? 'allow' : 'block', await listable(session, table, text))
       const { who, list } = entryOf(key.sk)!
       const isVerified = await checkListed(table, who, options.force === true)
@@ -54,10 +58,14 @@ export const addBlockAdd: AddCommand = (group, session) => {
         note: options.note === undefined ? was?.note : options.note || undefined,
         expiresAt: options.expires === undefined ? was?.expiresAt : end,
       }
+      const until = fields.expiresAt === undefined ? '' : ` until ${fields.expiresAt}`
+      if (list === 'allow')
+        await confirm(`Allow ${who} without counting${until}?`, session.io, options, () =>
+          connection.describe('config'),
+        )
       await session.io.interrupts.during(() =>
         table.write([{ key, before: before?.exact, after: { ...key, ...fields } }]),
       )
-      const until = fields.expiresAt === undefined ? '' : ` until ${fields.expiresAt}`
       const isBlockedToo =
         list === 'allow' && stored.some(({ item }) => item.sk === key.sk.replace(/^allow/, 'block') && inForce(item))
       tell(

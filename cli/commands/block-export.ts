@@ -22,7 +22,7 @@ export const addBlockExport: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'export',
-    'Print the blocked addresses as JSON for an IP set of AWS WAF, and with --from-log those that the log shows as denied ' +
+    'Print the blocked addresses for an IP set of AWS WAF: as JSON, and with --from-log those that the log shows as denied ' +
       'most often. Allowed addresses are left out.',
     [
       'sluice block export --waf > ip-set.json',

@@ -6,22 +6,23 @@ import { listable } from '../callers/listed'
 import { toHash } from '../callers/stored-hash'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { confirm } from '../terminal/question'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions {
   readonly allow?: boolean
+  readonly yes?: boolean
 }
 
 export const addBlockRemove: AddCommand = (group, session) => {
-  describeTableCommand(
-    group,
-    'remove <who>',
-    'Unblock an address, a network or a client, as block list shows it, or by a hash of the log.',
-    ['sluice block remove 203.0.113.0/24'],
-  )
+  describeTableCommand(group, 'remove <who>', 'Unblock what block list shows, or a hash of the log.', [
+    'sluice block remove 203.0.113.0/24',
+  ])
     .option('--allow', 'remove it from the allow list instead')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(async (text: string, options: Options) => {
-      const table = await session.connect(options).configTable()
+      const connection = session.connect(options)
+      const table = await connection.configTable()
       const who = toHash(text) ? await listable(session, table, text) : text
       const key = entryKey(options.allow ? 'allow' : 'block', who)
       const { who: spelled, list } = entryOf(key.sk)!
@@ -32,6 +33,8 @@ export const addBlockRemove: AddCommand = (group, session) => {
         const known = hint(spelled, listed.map((one) => one.who).sort(), 'sluice block list')
         throw new UserError(`${spelled} is not on the ${list} list${known}`)
       }
+      if (list === 'block')
+        await confirm(`Unblock ${spelled}?`, session.io, options, () => connection.describe('config'))
       await session.io.interrupts.during(() => table.write([{ key, before: before.exact }]))
       const others = stored.filter((one) => one !== before).map(({ item }) => item)
       const { access } = readPolicySet(others).configuration

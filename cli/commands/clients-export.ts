@@ -5,7 +5,7 @@ import { type AddCommand, describeCommand } from '../command'
 import { UserError } from '../exit'
 import { parseClientItem } from '../facade/callers'
 import type { Mistake } from '../facade/values'
-import { type TableOptions, withTableOptions } from '../tables/connection'
+import { type TableOptions, tableOptions } from '../tables/connection'
 
 interface Options extends TableOptions {
   readonly tier?: string
@@ -19,10 +19,11 @@ export const addClientsExport: AddCommand = (group, session) => {
   const command = describeCommand(
     group,
     'export',
-    'Print all clients as CSV for clients import, one line per credential. API keys are hashes. Reads the full config table.',
+    'Print all clients as CSV for clients import: one line per credential. API keys are hashes. Reads the full config table.',
     ['sluice clients export > clients.csv', 'sluice clients export --tier pro'],
   )
-  withTableOptions(command)
+  for (const option of tableOptions()) command.addOption(option)
+  command
     .option('--tier <name>', 'only clients of this tier')
     .option(
       '--usage-keys',

@@ -8,7 +8,7 @@ import { printed } from '../facade/values'
 import { readPolicySet } from '../tiers/read-policy-set'
 
 export const addClientsGet: AddCommand = (group, session) => {
-  describeTableCommand(group, 'get <id>', 'Show a client and its credentials, of API keys the beginning of the hash.', [
+  describeTableCommand(group, 'get <id>', 'Show a client and its credentials: of API keys the beginning of the hash.', [
     'sluice clients get acme',
   ]).action(async (id: string, options: OutputOptions) => {
     const { print, io } = session

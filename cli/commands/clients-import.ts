@@ -20,7 +20,7 @@ export const addClientsImport: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'import <file>',
-    'Add and change clients from a CSV file ("-" is standard input), after showing the changes and asking. Keys are stored as hashes; other clients are kept.',
+    'Add and change clients from a CSV file ("-" is standard input). Shows the changes and asks first. Keys are stored as hashes; other clients are kept.',
     ['sluice clients import clients.csv --dry-run', 'sluice clients import clients.csv --yes'],
   )
     .option('--dry-run', 'show what would be done without doing it')

@@ -13,7 +13,7 @@ export const addDev: AddCommand = (group, session) => {
   describeCommand(
     group,
     'dev',
-    'Run a local API Gateway with Sluice in front of your server, with your tiers and an in-memory DynamoDB.',
+    'Run a local API Gateway with Sluice in front of your server: with your tiers and an in-memory DynamoDB.',
     [
       'sluice dev --backend http://localhost:4000',
       'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',

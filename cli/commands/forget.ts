@@ -32,7 +32,7 @@ export const addForget: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'forget <subject...>',
-    'Erase a caller’s counters, recorded overage, client records, keys and blocks, after confirmation. Give all names of the ' +
+    'Erase all that is stored of a caller: counters, recorded overage, client records, keys and blocks. Asks first. Give all names of the ' +
       'caller together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…, ' +
       'or a hash of the log): some counters combine several. The exit code is 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],

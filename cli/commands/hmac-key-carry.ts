@@ -20,7 +20,7 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'carry',
-    'Copy all counters to the keys of the first secret, shortly before it becomes active. Charges between the copy and that ' +
+    'Copy all counters to the keys of the first secret: shortly before it becomes active. Charges between the copy and that ' +
       'moment are not copied. It can be run again.',
     ['sluice hmac-key carry', 'sluice hmac-key carry --lead 10m'],
   )

@@ -15,7 +15,7 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'purge',
-    'Delete state that is still stored without a secret, instead of waiting until it expires.',
+    'Delete state that is still stored without a secret. Without this command, it stays until it expires.',
     ['sluice hmac-key purge --yes'],
   )
     .option('-y, --yes', 'do not ask for confirmation')

@@ -32,7 +32,7 @@ export const addImportUsagePlans: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'usage-plans',
-    'Create tiers from API Gateway’s usage plans and clients from their API keys, after showing them and asking. Existing items are kept; what is not imported is listed.',
+    'Make tiers and clients of API Gateway’s usage plans and API keys. Shows them and asks first. Existing items are kept; what is not imported is listed.',
     [
       'sluice import usage-plans --dry-run',
       'sluice import usage-plans --by id --yes',

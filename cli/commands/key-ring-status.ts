@@ -19,7 +19,7 @@ interface Shown {
 
 const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
   'hmac-key': {
-    description: 'Show how many secrets the deployment has and from when each is active.',
+    description: 'Show the secrets of the deployment and from when each is active.',
     headings: ['counters copied from'],
     advice: 'create a secret with sluice hmac-key enable',
     withoutActive:
@@ -28,7 +28,7 @@ const SHOWN: Readonly<Record<RingKind['name'], Shown>> = {
   },
   'signing-key': {
     description:
-      'Show the ids of the signing keys, from when each is active and how many API keys in use it has signed.',
+      'Show the signing keys: their ids, from when each is active and how many API keys in use it has signed.',
     headings: ['id', 'API keys'],
     advice: 'there is no signing key yet: sluice clients create makes it',
     async detailsOf(table, now) {

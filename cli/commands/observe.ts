@@ -10,6 +10,7 @@ export const addObserve: AddCommand = (group, session) => {
     ['sluice observe on --note "trying the new limits"', 'sluice observe off'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action((word: string, options: SwitchOptions) => {
       if (word === 'on') return switchTo('observe', session, options)
       if (word === 'off') return switchBack(session, options, 'observe')

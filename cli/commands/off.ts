@@ -9,5 +9,6 @@ export const addOff: AddCommand = (group, session) => {
     ['sluice off', 'sluice off --note "incident 4711"'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action((options: SwitchOptions) => switchTo('off', session, options))
 }

@@ -22,7 +22,7 @@ export const addPeek: AddCommand = (group, session) => {
     describeTableCommand(
       group,
       'peek',
-      'Show how a request would be decided now and what would be left after it. Nothing is charged.',
+      'Show how a request would be decided now, and what is left then. Nothing is charged.',
       [
         'sluice peek acme',
         'sluice peek acme --route "GET /search" --cost 5',

@@ -23,17 +23,12 @@ interface Options extends AboutSubject {
 
 export const addRefund: AddCommand = (group, session) => {
   withSubject(
-    describeTableCommand(
-      group,
-      'refund',
-      'Return units to a caller’s limits, if the windows in which they were charged are still open.',
-      [
-        'sluice refund acme 10',
-        'sluice refund acme 1 --policy per-day',
-        'sluice refund acme 0 --costs tokens=380',
-        'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
-      ],
-    ),
+    describeTableCommand(group, 'refund', 'Return units to a caller’s limits, while their windows are open.', [
+      'sluice refund acme 10',
+      'sluice refund acme 1 --policy per-day',
+      'sluice refund acme 0 --costs tokens=380',
+      'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
+    ]),
   )
     .argument('<units>', 'number of units; 0 with --costs alone', wholeNumber(0))
     .option('--route <request>', 'method and path (default: no configured route)')

@@ -57,8 +57,8 @@ export const addSimulate: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'simulate',
-    'Replay an access log, or a pattern of requests, against a tiers file or a changed limit, and report what it would have ' +
-      'denied. Without a log, it replays the requests of the local gateway, if one runs.',
+    'Replay requests by other limits, and report who is denied: of an access log or a pattern, by a tiers file or a changed ' +
+      'limit. Without a log, it replays the requests of the local gateway, if one runs.',
     [
       'sluice simulate --set free.per-minute=30/1m',
       'sluice simulate --log access.jsonl --tiers tiers.yaml',

@@ -21,7 +21,7 @@ export const addTiersApply: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'apply <file>',
-    'Write a tiers file into the table, after showing the differences and asking.',
+    'Write a tiers file into the table. Shows the differences and asks first.',
     ['sluice tiers apply tiers.yaml', 'sluice tiers apply tiers.yaml --prune --yes'],
   )
     .option('-y, --yes', 'do not ask for confirmation')

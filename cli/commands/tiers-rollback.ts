@@ -23,8 +23,8 @@ export const addTiersRollback: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'rollback <change>',
-    'Undo a change of tiers, routes and settings, by its id in sluice history or a prefix of it, after showing the ' +
-      'differences and asking. Items that were edited since are refused.',
+    'Undo a change of tiers, routes or settings: by its id in sluice history or a prefix of it. Shows the ' +
+      'differences and asks first. Items that were edited since are refused.',
     ['sluice tiers rollback 3f2a9c01d7', 'sluice tiers rollback 3f2a9c01d7 --overwrite tier#free'],
   )
     .option('-y, --yes', 'do not ask for confirmation')

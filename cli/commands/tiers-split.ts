@@ -13,15 +13,10 @@ interface SplitOptions {
 }
 
 export const addTiersSplit: AddCommand = (group, session) => {
-  describeCommand(
-    group,
-    'split <file>',
-    'Print how Regions share the limits of a tiers file, or one Region’s file. Needs no table.',
-    [
-      'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
-      'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',
-    ],
-  )
+  describeCommand(group, 'split <file>', 'Print how Regions share the limits of a tiers file. Needs no table.', [
+    'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40%',
+    'sluice tiers split tiers.yaml --share eu-west-1=60% --share us-east-1=40% --for eu-west-1 > tiers.eu-west-1.yaml',
+  ])
     .option('--json', 'print JSON')
     .requiredOption(
       '--share <region=percent>',

@@ -24,7 +24,7 @@ export const addTop: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'top',
-    'Show who is being denied right now, by which policy and on which routes, from the log or the local gateway. A log does ' +
+    'Show who is denied right now, by which policy and why: from the log or the local gateway. A log does ' +
       'not have every denial, so its numbers are lower bounds, marked "≥". On a terminal, q quits.',
     [
       'sluice top',

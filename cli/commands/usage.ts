@@ -34,7 +34,7 @@ export const addUsage: AddCommand = (group, session) => {
     describeTableCommand(
       group,
       'usage',
-      'Show a caller’s usage of each policy, recorded periods and running requests. Nothing is charged.',
+      'Show a caller’s usage of each policy: also recorded periods and running requests. Nothing is charged.',
       ['sluice usage acme', 'sluice usage ip:203.0.113.7 --watch'],
     ),
   )

@@ -18,7 +18,7 @@ export const addWhois: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'whois <hash>',
-    'Find whose hash the log shows as subject, among the clients, credentials, blocks, routes and APIs of the config table. ' +
+    'Find whose hash the log shows as subject: among the clients, credentials, blocks, routes and APIs of the config table. ' +
       'Addresses of callers are in no table: pass them. The exit code is 1 if no match is found.',
     [
       'sluice whois client~b2o1Mn-4FlWwW4WXswR0D8xtkvgMXe9eFRtaiEtEg2w',

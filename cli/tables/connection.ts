@@ -1,7 +1,7 @@
 import { CloudFormationClient, DescribeStacksCommand, type Stack } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import type { AuditTrail } from '../../provisioning/audit-trail'
 import { documentsOf } from '../../provisioning/documents'
 import { failureOf, UserError } from '../exit'
@@ -39,11 +39,9 @@ const OPTIONS = [
 /** A first connection takes longer than any call after it. */
 const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 15_000, throwOnRequestTimeout: true }
 
-/** Adds the options that say where the tables are. */
-export function withTableOptions(command: Command): Command {
-  for (const [flags, description] of OPTIONS) command.addOption(new Option(flags, description).helpGroup('Where:'))
-  return command
-}
+/** The options that say where the tables are. */
+export const tableOptions = (): Option[] =>
+  OPTIONS.map(([flags, description]) => new Option(flags, description).helpGroup('Where:'))
 
 /** Finds the tables: by the command line, else by the environment, else by the outputs of deployed limiters. */
 export class Connection {

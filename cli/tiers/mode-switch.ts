@@ -6,10 +6,12 @@ import type { OutputOptions, Session } from '../command'
 import { UserError } from '../exit'
 import type { ModeSwitch } from '../facade/policies'
 import { switchKey } from '../facade/tables'
+import { confirm } from '../terminal/question'
 import { readItem, readPolicySet } from './read-policy-set'
 
 export interface SwitchOptions extends OutputOptions {
   readonly note?: string
+  readonly yes?: boolean
 }
 
 /** How long it takes until every instance applies a switch. */
@@ -20,18 +22,22 @@ const SAID: Readonly<Record<ModeSwitch['mode'], readonly [state: string, effect:
   observe: ['limits only observe', 'requests are counted, and none is denied for being over a limit'],
 }
 
+const QUESTIONS = { off: 'Turn all limits off', observe: 'Make all limits observe only' } as const
+
 /** @param since in words, such as ` since 2026-11-21T12:00:00Z`. */
 const saidOf = (mode: ModeSwitch['mode'], since = ''): string => `${SAID[mode][0]}${since}: ${SAID[mode][1]}`
 
 /** Switches the limits of all APIs off, or to observing; what is switched so already stays as it is. */
 export async function switchTo(mode: ModeSwitch['mode'], session: Session, options: SwitchOptions): Promise<void> {
-  const table = await session.connect(options).configTable()
+  const connection = session.connect(options)
+  const table = await connection.configTable()
   const before = switchOf(await table.policySet())
   const { item } = before ?? {}
   const was = item?.mode as ModeSwitch['mode'] | undefined
   const note = options.note ?? (was === mode ? (item?.note as string | undefined) : undefined)
   const since = was === mode ? item?.since : iso(session.io.clock())
   const after = { ...switchKey(), mode, since, ...(note && { note }) }
+  if (was !== mode) await confirm(`${QUESTIONS[mode]}?`, session.io, options, () => connection.describe('config'))
   await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
   const instead =
     was === undefined ? '' : was === mode ? `; so it was already since ${since}` : `; before, ${SAID[was][0]}`

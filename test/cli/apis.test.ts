@@ -49,8 +49,8 @@ describe('the labels of APIs', () => {
     await at.json(['apis', 'label', 'f6g7h8i9j0', 'cart'])
     expect((await at.json(['apis', 'list']))[1]).toEqual({ id: 'f6g7h8i9j0', name: 'Cart', label: 'cart' })
     await at.json(['apis', 'label', 'k1k1k1k1k1', 'old'])
-    await at.json(['apis', 'remove', 'k1k1k1k1k1'])
-    expect(await at.sluice(['apis', 'remove', 'k1k1k1k1k1'])).toMatchObject({
+    await at.json(['apis', 'remove', 'k1k1k1k1k1', '--yes'])
+    expect(await at.sluice(['apis', 'remove', 'k1k1k1k1k1', '--yes'])).toMatchObject({
       code: 1,
       err: expect.stringContaining('there is no API "k1k1k1k1k1"'),
     })

@@ -83,7 +83,7 @@ describe('the block list', () => {
       (await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '1h'], { now })).out,
     ).toBe('ip:203.0.113.0/24 is blocked until 2026-11-21T13:00:00Z\n')
     await at.json(['block', 'add', 'acme'])
-    await at.json(['block', 'add', '198.51.100.7', '--allow'])
+    await at.json(['block', 'add', '198.51.100.7', '--allow', '--yes'])
     await at.json(['block', 'add', 'client:acme', '--note', 'again']) // the same entry
     const expires = { note: 'scraper', expiresAt: '2026-11-21T13:00:00Z' }
     expect(await at.json(['block', 'list'], { now })).toEqual([
@@ -95,15 +95,15 @@ describe('the block list', () => {
       '2026-11-21T13:00:00Z (expired)',
     )
 
-    expect((await at.sluice(['block', 'remove', '203.0.113.0/24'])).out).toBe(
+    expect((await at.sluice(['block', 'remove', '203.0.113.0/24', '--yes'])).out).toBe(
       'ip:203.0.113.0/24 was removed from the block list\n',
     )
-    expect(await at.sluice(['block', 'remove', '198.51.100.7'])).toEqual({
+    expect(await at.sluice(['block', 'remove', '198.51.100.7', '--yes'])).toEqual({
       code: 1,
       out: '',
       err: 'ip:198.51.100.7 is not on the block list: known are client:acme\n',
     })
-    await at.json(['block', 'remove', '198.51.100.7', '--allow'])
+    await at.json(['block', 'remove', '198.51.100.7', '--allow', '--yes'])
     expect((await at.json(['block', 'list'])).map(({ who }: { who: string }) => who)).toEqual(['client:acme'])
   })
 
@@ -120,7 +120,7 @@ describe('the block list', () => {
     expect(await entry()).toMatchObject({ note: 'scraper', expiresAt: '2026-11-21T14:00:00Z' })
     await at.json(['block', 'add', 'client:again', '--note', '', '--expires', 'never'], { now })
     expect(await entry()).toEqual({ list: 'block', who: 'client:again', expired: false })
-    await at.json(['block', 'remove', 'client:again'])
+    await at.json(['block', 'remove', 'client:again', '--yes'])
   })
 
   it('says what a repeated call kept and changed', async () => {
@@ -137,7 +137,7 @@ describe('the block list', () => {
       'ip:203.0.113.9 is blocked; it was on the block list already: ' +
         'end changed from "2026-11-21T13:00:00Z" to none; note changed from "scraper" to "worse"\n',
     )
-    await at.json(['block', 'remove', '203.0.113.9'])
+    await at.json(['block', 'remove', '203.0.113.9', '--yes'])
   })
 
   it('refuses an end that is past, also one that an entry has already', async () => {
@@ -151,7 +151,7 @@ describe('the block list', () => {
       'ip:203.0.113.9 is on the block list, but only until 2026-11-21T11:00:00Z, which is past: give --expires, such as 24h or never\n',
     ])
     expect((await at.sluice(['block', 'add', '203.0.113.9', '--expires', '1h'], { now })).code).toBe(0)
-    await at.json(['block', 'remove', '203.0.113.9'])
+    await at.json(['block', 'remove', '203.0.113.9', '--yes'])
   })
 
   it('refuses clients that have no record, unless it is told that they will have one', async () => {
@@ -173,7 +173,7 @@ describe('the block list', () => {
     expect((await at.sluice(['block', 'add', 'nosuch', '--force'])).out).toBe(
       'client:nosuch is blocked; no client has this id, so the entry has no effect until one has\n',
     )
-    await at.json(['block', 'remove', 'nosuch'])
+    await at.json(['block', 'remove', 'nosuch', '--yes'])
   })
 
   it('takes a user for the client whose credential names it, and refuses other users', async () => {
@@ -182,7 +182,7 @@ describe('the block list', () => {
       'client:ann is blocked\n',
       `user:42 is a credential of client "ann"\nwritten: table sluice-config at ${at.endpoint}\n`,
     ])
-    await at.json(['block', 'remove', 'ann'])
+    await at.json(['block', 'remove', 'ann', '--yes'])
     for (const who of ['user:43', 'header:x=1', 'route:GET /x', 'claim:org=1']) {
       const refused = await at.sluice(['block', 'add', who, '--force'])
       expect([refused.code, refused.err]).toEqual([
@@ -206,20 +206,20 @@ describe('the block list', () => {
     const { code, err } = await at.sluice(['block', 'add', '203.0.113.7/24'])
     expect([code, err]).toEqual([1, expect.stringContaining('use 203.0.113.0/24 for the network')])
     expect(await at.json(['block', 'list'])).toEqual(before)
-    await at.json(['block', 'remove', '203.0.113.0/24'])
+    await at.json(['block', 'remove', '203.0.113.0/24', '--yes'])
   })
 
   it('says when another entry still decides', async () => {
     await at.json(['block', 'add', '203.0.113.0/24'])
     await at.json(['block', 'add', '203.0.113.7'])
-    expect((await at.sluice(['block', 'remove', '203.0.113.7'])).out).toBe(
+    expect((await at.sluice(['block', 'remove', '203.0.113.7', '--yes'])).out).toBe(
       'ip:203.0.113.7 was removed from the block list; it is still blocked by ip:203.0.113.0/24 without an end\n',
     )
     await at.json(['block', 'add', 'acme'])
-    expect((await at.sluice(['block', 'add', 'acme', '--allow'])).out).toBe(
+    expect((await at.sluice(['block', 'add', 'acme', '--allow', '--yes'])).out).toBe(
       'client:acme is allowed; but it is on the block list as well, which wins: sluice block remove client:acme\n',
     )
-    await at.json(['block', 'remove', 'acme', '--allow'])
-    for (const who of ['acme', '203.0.113.0/24']) await at.json(['block', 'remove', who])
+    await at.json(['block', 'remove', 'acme', '--allow', '--yes'])
+    for (const who of ['acme', '203.0.113.0/24']) await at.json(['block', 'remove', who, '--yes'])
   })
 })

@@ -413,12 +413,12 @@ describe('an event', () => {
     })
 
     it('of a request while limits are off, and of an exempt caller, the policies', async () => {
-      await at.sluice(['off'])
+      await at.sluice(['off', '--yes'])
       expect(await explained(event({}))).toMatchObject({
         ...{ tier: 'anonymous', route: 'none is configured for it', policies: 'not looked at: limits are off' },
       })
       await at.sluice(['on'])
-      await at.sluice(['block', 'add', '203.0.113.7', '--allow'])
+      await at.sluice(['block', 'add', '203.0.113.7', '--allow', '--yes'])
       expect(await explained(event({}))).toMatchObject({ policies: 'not looked at: the caller is on the allow list' })
     })
 

@@ -51,7 +51,7 @@ const tier = (name: string, count: number) => ({ pk: 'policy-set', sk: `tier#${n
 describe('sluice history', () => {
   it('has every change of a command, the latest first: who, when, by which command, before and after', async () => {
     await apply({ free: limit(30) })
-    await done('off', '--note', 'incident 7')
+    await done('off', '--note', 'incident 7', '--yes')
     await done('block', 'add', '198.51.100.1')
     const { changes, unrecorded, withoutRecord } = await history()
     expect(changes).toMatchObject([
@@ -254,7 +254,7 @@ describe('sluice tiers rollback', () => {
     await apply({})
     const { code, err } = await run('tiers', 'rollback', await changeOf(), '--yes')
     expect([code, err]).toEqual([1, expect.stringContaining('anonymous')])
-    await done('off')
+    await done('off', '--yes')
     const { out, err: note } = await done('tiers', 'rollback', await changeOf(), '--yes')
     expect(out).toContain('no changes')
     expect(note).toContain('not undone, because they are not tiers: switch')

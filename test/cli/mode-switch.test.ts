@@ -41,7 +41,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
 
   it('off allows requests without counting; on continues the counters from before', async () => {
     expect(await asked(2, '198.51.100.1')).toBe('AA')
-    expect(await at.sluice(['off', '--note', 'incident 4711'], now)).toEqual({
+    expect(await at.sluice(['off', '--note', 'incident 4711', '--yes'], now)).toEqual({
       code: 0,
       out: 'limits are off: requests are allowed without counting; blocks and credentials still apply; authorizers apply it within 30 seconds; turn limits on with sluice on\n',
       err: `written: table sluice-config at ${at.endpoint}\n`,
@@ -52,16 +52,16 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   })
 
   it('a second time, or after another switch, says what was before; a note is of one switch', async () => {
-    await at.sluice(['off', '--note', 'incident 4711'], now)
-    const again = await at.sluice(['off'], { now: NOW + 60_000 })
+    await at.sluice(['off', '--note', 'incident 4711', '--yes'], now)
+    const again = await at.sluice(['off', '--yes'], { now: NOW + 60_000 })
     expect(again.out).toContain('; so it was already since 2026-11-21T12:00:00Z; ')
-    const other = await at.json(['observe', 'on'], { now: NOW + 60_000 })
+    const other = await at.json(['observe', 'on', '--yes'], { now: NOW + 60_000 })
     expect(other).toEqual({ mode: 'observe', since: '2026-11-21T12:01:00Z', note: null })
-    expect((await at.sluice(['off'], now)).out).toContain('; before, limits only observe; ')
+    expect((await at.sluice(['off', '--yes'], now)).out).toContain('; before, limits only observe; ')
   })
 
   it('observe on counts requests over a limit and allows them', async () => {
-    await at.sluice(['observe', 'on'], now)
+    await at.sluice(['observe', 'on', '--yes'], now)
     expect(await asked(9, '198.51.100.2')).toBe('AAAAAAAAA')
     await at.sluice(['observe', 'off'])
     expect(await asked(1, '198.51.100.2')).toBe('D')
@@ -69,7 +69,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
 
   it('peek says of a caller over its limit that it is, and passes because limits only observe', async () => {
     const who = 'ip:198.51.100.7'
-    await at.sluice(['observe', 'on'], now)
+    await at.sluice(['observe', 'on', '--yes'], now)
     expect((await at.sluice(['peek', who], now)).out).toMatch(
       /would be allowed\npolicy per-hour: 2 of 3 left after it\n$/,
     )
@@ -84,12 +84,12 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
 
   it('off keeps blocks in force', async () => {
     await at.sluice(['block', 'add', '198.51.100.3'])
-    await at.sluice(['off'], now)
+    await at.sluice(['off', '--yes'], now)
     expect(await asked(2, '198.51.100.3')).toBe('DD')
   })
 
   it('usage, peek, doctor and tiers list show that limits are off', async () => {
-    await at.sluice(['off', '--note', 'incident 4711'], now)
+    await at.sluice(['off', '--note', 'incident 4711', '--yes'], now)
     const line =
       'limits are off since 2026-11-21T12:00:00Z (incident 4711): requests are allowed without counting; blocks and credentials still apply; turn limits on with sluice on'
     for (const args of [
@@ -111,7 +111,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   })
 
   it('tiers apply and export leave the switch alone', async () => {
-    await at.sluice(['off'], now)
+    await at.sluice(['off', '--yes'], now)
     expect((await at.sluice(['tiers', 'export'])).out).not.toContain('off')
     writeFileSync(tiers, file(LIMIT))
     await at.sluice(['tiers', 'apply', tiers, '--yes', '--prune'], now)
@@ -119,13 +119,13 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   })
 
   it('a repeated off changes only the note', async () => {
-    await at.sluice(['off', '--note', 'first'], now)
-    expect(await at.json(['off'], { now: NOW + 60_000 })).toEqual({
+    await at.sluice(['off', '--note', 'first', '--yes'], now)
+    expect(await at.json(['off', '--yes'], { now: NOW + 60_000 })).toEqual({
       mode: 'off',
       since: '2026-11-21T12:00:00Z',
       note: 'first',
     })
-    expect(await at.json(['observe', 'on', '--note', 'second'], { now: NOW + 60_000 })).toEqual({
+    expect(await at.json(['observe', 'on', '--note', 'second', '--yes'], { now: NOW + 60_000 })).toEqual({
       mode: 'observe',
       since: '2026-11-21T12:01:00Z',
       note: 'second',
@@ -136,7 +136,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
     expect((await at.sluice(['on'])).out).toBe('limits were already on\n')
     writeFileSync(tiers, file(LIMIT, 'settings:\n  mode: observe\n'))
     await at.sluice(['tiers', 'apply', tiers, '--yes'], now)
-    await at.sluice(['off'], now)
+    await at.sluice(['off', '--yes'], now)
     expect((await at.sluice(['on'])).out).toBe(
       'limits are on again; authorizers apply it within 30 seconds, but the settings say mode: observe\n',
     )
@@ -145,7 +145,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   })
 
   it('observe off does not end sluice off', async () => {
-    await at.sluice(['off'], now)
+    await at.sluice(['off', '--yes'], now)
     expect(await at.sluice(['observe', 'off'])).toEqual({
       code: 1,
       out: '',

@@ -28,7 +28,7 @@ const COMMANDS: string[][] = [
   ['clients', 'delete', 'acme', '--yes'],
   ['clients', 'rotate-key', 'acme'],
   ['block', 'add', '203.0.113.7'],
-  ['block', 'remove', '203.0.113.7'],
+  ['block', 'remove', '203.0.113.7', '--yes'],
   ['block', 'list'],
   ['usage', 'acme'],
   ['peek', 'acme'],

@@ -28,6 +28,7 @@ const leavesOf = (command: Command): Command[] =>
 const leaves = leavesOf(program)
 
 const ALL = [
+  ...['init', 'dev', 'import usage-plans', 'attach', 'detach', 'status', 'completion'],
   ...[
     'tiers list',
     'tiers get',
@@ -50,26 +51,11 @@ const ALL = [
     'clients import',
     'clients export',
   ],
-  ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
+  ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export', 'simulate'],
+  ...['top', 'usage', 'peek', 'whois', 'refund', 'reset', 'forget'],
+  ...['off', 'on', 'observe', 'history', 'doctor'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
   ...['signing-key status', 'signing-key rotate', 'signing-key remove'],
-  ...[
-    'import usage-plans',
-    'init',
-    'dev',
-    'simulate',
-    'top',
-    'usage',
-    'whois',
-    'peek',
-    'refund',
-    'reset',
-    'forget',
-    'off',
-    'on',
-    'observe',
-  ],
-  ...['attach', 'detach', 'history', 'status', 'doctor', 'completion'],
 ]
 const nameOf = (command: Command): string =>
   [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
@@ -91,6 +77,27 @@ describe('every command', () => {
       }
     },
   )
+
+  const parents = [program, ...program.commands.filter(({ commands }) => commands.length > 0)]
+  it.each(parents.map((one) => [one.name(), one] as const))(
+    'has one line on 80 columns in the --help of %s',
+    (_, parent) => {
+      const help = parent.createHelp()
+      help.prepareContext({ helpWidth: 80 })
+      const lines = help.formatHelp(parent, help).split('\n')
+      const own = lines.slice(lines.findIndex((line) => line.includes('--help')) + 1)
+      expect(own.filter((line) => line.startsWith(' ')).map((line) => line.trim().split(' ')[0])).toEqual(
+        parent.commands.map((one) => one.name()),
+      )
+      expect(Math.max(...own.map((line) => line.length))).toBeLessThanOrEqual(80)
+    },
+  )
+
+  it('is in one of five groups of --help', async () => {
+    const { out } = await sluice(['--help'])
+    expect(out.match(/^\w.*:$/gm)).toEqual(['Options:', 'Set up:', 'Limits:', 'Callers:', 'Operation:', 'Secrets:'])
+    expect(program.commands).toHaveLength(26)
+  })
 
   it('is documented in docs/cli.md, which is up to date', () => {
     const docs = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8')
@@ -114,6 +121,34 @@ describe('the command line', () => {
     ],
   ])('%j ends with exit code 1', async (args, err) => {
     expect(await sluice(args)).toEqual({ code: 1, out: '', err })
+  })
+
+  it('takes the shared options before a command, before its group’s, or after it, which counts', async () => {
+    const at = await deploy()
+    await at.put(...TIERS)
+    const where = ['--endpoint', at.endpoint]
+    const usual = await sluice(['tiers', 'get', 'free', '--json', ...where])
+    expect([usual.code, JSON.parse(usual.out)]).toEqual([0, expect.objectContaining({ policies: expect.anything() })])
+    for (const args of [
+      ['--json', ...where, 'tiers', 'get', 'free'],
+      ['tiers', '--json', ...where, 'get', 'free'],
+      [...where, 'tiers', '--json', 'get', 'free'],
+      [...where, '--table', 'nowhere', 'tiers', '--json', 'get', 'free', '--table', 'sluice-config'],
+    ])
+      expect([args, await sluice(args)]).toEqual([args, usual])
+    await sluice(['-y', ...where, 'off'])
+    expect((await sluice(['on', ...where])).out).toContain('limits are on again')
+    await at.close()
+  })
+
+  it.each([
+    [['--json', 'tiers', 'schema'], '--json'],
+    [['tiers', '--table', 'a', 'schema'], '--table'],
+    [['--yes', 'doctor-not', 'x'], undefined],
+    [['--yes', 'usage', 'x'], '--yes'],
+  ])('refuses an option before a command that has none such: %j', async (args, option) => {
+    const error = option === undefined ? /unknown command/ : new RegExp(`^error: unknown option '${option}'\n`)
+    expect(await sluice(args)).toEqual({ code: 1, out: '', err: expect.stringMatching(error) })
   })
 
   it.each(program.commands.map((one) => [one.name(), one] as const))(

@@ -276,7 +276,7 @@ describe('peek', () => {
     await at.sluice(['block', 'add', 'client:is-blocked'])
     await at.sluice(['clients', 'disable', 'is-disabled'])
     await at.sluice(['clients', 'set', 'is-expired', '--expires', '2026-01-01'])
-    await at.sluice(['block', 'add', 'client:is-exempt', '--allow'])
+    await at.sluice(['block', 'add', 'client:is-exempt', '--allow', '--yes'])
     await at.sluice(['block', 'add', '203.0.113.0/24'])
     expect(await peek('is-blocked')).toEqual([
       false,
@@ -294,7 +294,7 @@ describe('peek', () => {
     expect((await peek('is-good')).slice(0, 2)).toEqual([true, null])
     expect((await at.sluice(['usage', 'is-blocked'], NOW_IN)).out).toContain('client:is-blocked (tier free, blocked)')
     for (const who of ['client:is-blocked', '203.0.113.0/24'])
-      expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
+      expect((await at.sluice(['block', 'remove', who, '--yes'])).code).toBe(0)
   })
 
   it('names the entry that decides, the narrowest, with its end and note; so do usage and block remove', async () => {
@@ -308,16 +308,16 @@ describe('peek', () => {
     const { out } = await at.sluice(['usage', 'ip:192.0.2.7'], NOW_IN)
     expect(out).toContain(`blocked)\nblocked by ${text}\n`)
     expect(await at.json(['usage', 'ip:192.0.2.7'], NOW_IN)).toMatchObject({ reason: 'blocked', entry })
-    const removed = await at.sluice(['block', 'remove', '192.0.2.7'], NOW_IN)
+    const removed = await at.sluice(['block', 'remove', '192.0.2.7', '--yes'], NOW_IN)
     expect(removed.out).toBe(`ip:192.0.2.7 was removed from the block list; it is still blocked by ${text}\n`)
-    await at.sluice(['block', 'add', '192.0.2.9', '--allow'], NOW_IN)
+    await at.sluice(['block', 'add', '192.0.2.9', '--allow', '--yes'], NOW_IN)
     expect((await peek('ip:192.0.2.9'))[2]).toContain('on the allow list: ip:192.0.2.9 without an end\n')
     expect(await at.json(['peek', 'ip:198.18.0.1'], NOW_IN)).not.toHaveProperty('entry')
     // a block with a mistake stays in force, without an end
     await at.put({ pk: 'policy-set', sk: 'block#ip#192.0.2.8', expiresAt: 'soon' })
     expect((await peek('ip:192.0.2.8'))[2]).toContain('blocked by ip:192.0.2.8 without an end\n')
-    for (const who of ['192.0.2.0/24', '192.0.0.0/16', '192.0.2.8']) await at.sluice(['block', 'remove', who])
-    await at.sluice(['block', 'remove', '192.0.2.9', '--allow'])
+    for (const who of ['192.0.2.0/24', '192.0.0.0/16', '192.0.2.8']) await at.sluice(['block', 'remove', who, '--yes'])
+    await at.sluice(['block', 'remove', '192.0.2.9', '--allow', '--yes'])
   })
 
   it('treats a client as valid while one of its keys is', async () => {
@@ -374,7 +374,7 @@ describe('peek, for what decides beside the limits of the caller', () => {
     expect(await costOf('one-of-many', 'GET /rows')).toBe(3)
     await at.sluice(['block', 'add', '198.51.100.9'])
     expect(await costOf('ip:198.51.100.9', 'POST /batch')).toBe(5)
-    await at.sluice(['block', 'remove', '198.51.100.9'])
+    await at.sluice(['block', 'remove', '198.51.100.9', '--yes'])
   })
 
   it('holds a caller to the tier of the source that names it, and a record with a tier that is gone to the default', async () => {

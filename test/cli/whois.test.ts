@@ -262,7 +262,7 @@ describe('a hash of the log', () => {
       `${hashOf('user:42')} is user:42 (credential of client ann)\nwritten: table sluice-config at ${at.endpoint}\n`,
       'client:ann is blocked\n',
     ])
-    expect((await at.sluice(['block', 'remove', hashOf('client:ann')], now)).out).toBe(
+    expect((await at.sluice(['block', 'remove', hashOf('client:ann'), '--yes'], now)).out).toBe(
       'client:ann was removed from the block list\n',
     )
   })

@@ -26,12 +26,12 @@ const WRITES: readonly (readonly [command: string, tables: string])[] = [
   ['clients rotate-key one', CONFIG],
   ['clients disable acme', CONFIG],
   ['apis label a1b2c3d4e5 shop', CONFIG],
-  ['apis remove a1b2c3d4e5', CONFIG],
+  ['apis remove a1b2c3d4e5 --yes', CONFIG],
   ['block add acme', CONFIG],
-  ['block remove acme', CONFIG],
-  ['off', CONFIG],
+  ['block remove acme --yes', CONFIG],
+  ['off --yes', CONFIG],
   ['on', CONFIG],
-  ['observe on', CONFIG],
+  ['observe on --yes', CONFIG],
   ['observe off', CONFIG],
   ['forget one --yes', CONFIG],
   ['clients delete acme --yes', CONFIG],
@@ -67,6 +67,41 @@ describe('every write', () => {
   it('that is refused is not told as written', async () => {
     const { code, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'nosuch'])
     expect([code, err]).toEqual([1, expect.not.stringContaining('written:')])
+  })
+
+  it.each([
+    [['off'], 'Turn all limits off\\?'],
+    [['observe', 'on'], 'Make all limits observe only\\?'],
+    [['block', 'remove', '203.0.113.1'], 'Unblock ip:203.0.113.1\\?'],
+    [
+      ['block', 'add', '203.0.113.2', '--allow', '--expires', '2999-01-01T00:00:00Z'],
+      'Allow ip:203.0.113.2 without counting until 2999-01-01T00:00:00Z\\?',
+    ],
+    [['apis', 'remove', 'k1k1k1k1k1'], 'Remove the label of API k1k1k1k1k1\\?'],
+    [['clients', 'delete', 'dropped'], 'Delete client "dropped"'],
+    [['tiers', 'apply', 'tiers.yaml'], 'Apply this\\?'],
+  ])('that takes a limit or a block away asks, and without a terminal needs --yes: %j', async (args, question) => {
+    await at.sluice(['block', 'add', '203.0.113.1'])
+    await at.sluice(['apis', 'label', 'k1k1k1k1k1', 'asked'])
+    await at.sluice(['clients', 'create', 'dropped', '--tier', 'free'])
+    await at.put({ ...TIERS[0], policies: [] })
+    const alone = await at.sluice(args)
+    expect(alone).toMatchObject({ code: 1, err: expect.stringContaining('no terminal for the question, use --yes\n') })
+    const no = await at.sluice(args, { typed: 'n\n' })
+    expect(no).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(new RegExp(`${question}.*\\[y/N\\] nothing was written\n$`)),
+    })
+    for (const answered of [{ args, typed: 'y\n' }, { args: [...args, '--yes'] }]) {
+      const done = await at.sluice(answered.args, { typed: answered.typed })
+      expect([done.code, done.err]).toEqual([0, expect.stringContaining('written: table sluice-config')])
+      await at.sluice(['on'])
+      await at.sluice(['block', 'add', '203.0.113.1'])
+      await at.sluice(['block', 'remove', '203.0.113.2', '--allow'])
+      await at.sluice(['apis', 'label', 'k1k1k1k1k1', 'asked'])
+      await at.sluice(['clients', 'create', 'dropped', '--tier', 'free'])
+      await at.put({ ...TIERS[0], policies: [] })
+    }
   })
 
   it('asks with the name of the table and where it is', async () => {

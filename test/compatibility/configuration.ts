@@ -114,6 +114,8 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       writeFileSync(path, JSON.stringify(content))
       return path
     }
+    /** The former release asks nothing here. */
+    const yes = (release: Release) => (release === 'new' ? ['--yes'] : [])
     const apply = (release: Release, content: object) => at.cli(release, 'tiers', 'apply', file(content), '--yes')
     /** Without the comment above it, which each release words in its own way. */
     const exported = async (release: Release) => (await at.cli(release, 'tiers', 'export')).replace(/^#.*\n/gm, '')
@@ -197,7 +199,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         for (const authorizer of authorizers)
           expect(await authorizer.ask({ ip: '203.0.113.4' })).toMatchObject({ reason: 'blocked' })
         expect(await at.cli(reader, 'block', 'list', '--json')).toEqual(await at.cli(writer, 'block', 'list', '--json'))
-        await at.cli(reader, 'block', 'remove', '203.0.113.0/24')
+        await at.cli(reader, 'block', 'remove', '203.0.113.0/24', ...yes(reader))
         for (const authorizer of authorizers)
           await until(authorizer, { ip: '203.0.113.4' }, ({ effect }) => effect === 'Allow')
         expect(complaintsOf(authorizers)).toEqual([])
@@ -268,7 +270,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       await apply('new', TIERS)
       for (const [writer, reader] of PAIRS) {
         const authorizers = [watchful('old'), watchful('new')]
-        await at.cli(writer, 'off')
+        await at.cli(writer, 'off', ...yes(writer))
         for (const authorizer of authorizers) await until(authorizer, {}, ({ reason }) => reason === 'uncounted')
         await at.cli(reader, 'on')
         for (const authorizer of authorizers) await until(authorizer, {}, ({ reason }) => reason !== 'uncounted')

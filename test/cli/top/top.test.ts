@@ -69,7 +69,7 @@ describe('sluice top at a local gateway', () => {
   it('tells who is blocked, and that limits are off or observe', async () => {
     const gateway = await gatewayBefore(at)
     await at.json(['clients', 'create', 'barred', '--tier', 'free'])
-    await at.json(['off'])
+    await at.json(['off', '--yes'])
     await at.put({ pk: 'policy-set', sk: 'settings @dev', apis: ['*/dev'], mode: 'observe' })
     await ask(gateway.url, '/hello', 'barred')
     const { out, err } = await at.sluice(['top', '--gateway', gateway.url, '--once'])
