@@ -28,15 +28,15 @@ export function splitTiers(file: TiersFile, shares: RegionShares, path: string):
     )
   if (issues.length > 0) throw new ConfigError(issues)
   const files = Object.keys(shares).map((region) => {
-    const part = (value: unknown, field: string, place: Place) => {
+    const part: Part = (value, field, place) => {
       if (typeof value !== 'number') return value
       const parts = partsOf(value, shares)
       // the same mistake in each Region
       if (region === Object.keys(shares)[0] && Object.values(parts).includes(0))
-        report(issues, 'unsuitable_number', tooFew(field, value, parts), place)
+        report(issues, 'unsuitable_number', tooFew(field, value, parts), [path, ...place])
       return parts[region]
     }
-    return [region, withParts(file, part, path)] as const
+    return [region, withParts(file, part)] as const
   })
   if (issues.length > 0) throw new ConfigError(issues)
   return Object.fromEntries(files)
@@ -81,13 +81,33 @@ function mistakesIn(shares: RegionShares): Mistake[] {
   return wrong.map((sentence) => new Mistake('invalid_value', sentence))
 }
 
-type Part = (value: unknown, field: string, place: Place) => unknown
+type Part = (value: unknown, field: 'limit' | 'burst', place: Place, policy: Fields) => unknown
 
-function withParts(file: TiersFile, part: Part, path: string): TiersFile {
+/** A number of a policy that Regions share. */
+export interface SharedNumber {
+  /** `tier "free"`, or `settings`. */
+  readonly place: string
+  readonly policy: string
+  readonly field: 'limit' | 'burst'
+  readonly value: number
+}
+
+/** Every number that `splitTiers` divides, in the order of the file. */
+export function sharedNumbers(file: TiersFile): SharedNumber[] {
+  const all: SharedNumber[] = []
+  const note: Part = (value, field, [place], { name = 'preflight' }) => {
+    if (typeof value === 'number') all.push({ place: String(place), policy: String(name), field, value })
+    return value
+  }
+  withParts(file, note)
+  return all
+}
+
+function withParts(file: TiersFile, part: Part): TiersFile {
   const ofPolicy = (policy: Fields, place: Place): Fields => ({
     ...policy,
-    limit: part(policy.limit, 'limit', place),
-    ...(policy.burst === undefined ? {} : { burst: part(policy.burst, 'burst', place) }),
+    limit: part(policy.limit, 'limit', place, policy),
+    ...(policy.burst === undefined ? {} : { burst: part(policy.burst, 'burst', place, policy) }),
   })
   const ofItem = (item: Fields, place: Place): Fields => ({
     ...item,
@@ -96,17 +116,15 @@ function withParts(file: TiersFile, part: Part, path: string): TiersFile {
     }),
   })
   const ofItems = (items: Readonly<Record<string, Fields>>, kind: string) =>
-    Object.fromEntries(
-      Object.entries(items).map(([name, item]) => [name, ofItem(item, [path, `${kind} ${printed(name)}`])]),
-    )
+    Object.fromEntries(Object.entries(items).map(([name, item]) => [name, ofItem(item, [`${kind} ${printed(name)}`])]))
   const { settings, tiers, routes, global } = file
   const preflight = settings?.preflight as Fields | undefined
   return {
     ...file,
-    ...(preflight && { settings: { ...settings, preflight: ofPolicy(preflight, [path, 'settings', 'preflight']) } }),
+    ...(preflight && { settings: { ...settings, preflight: ofPolicy(preflight, ['settings', 'preflight']) } }),
     tiers: ofItems(tiers, 'tier'),
     ...(routes && { routes: ofItems(routes, 'route') }),
-    ...(global && { global: ofItem(global, [path, 'global']) }),
+    ...(global && { global: ofItem(global, ['global']) }),
   }
 }
 
@@ -156,7 +174,7 @@ interface PlacedPolicy {
 }
 
 /** Every policy that has a name, and its place in the file. */
-export function policiesOf({ tiers, routes = {}, global }: TiersFile): PlacedPolicy[] {
+function policiesOf({ tiers, routes = {}, global }: TiersFile): PlacedPolicy[] {
   const of = ({ policies = [] }: Fields, where: Omit<PlacedPolicy, 'policy'>) =>
     (policies as readonly Fields[]).map((policy) => ({ ...where, policy }))
   return [

@@ -71,6 +71,10 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
         if (!key) throw new UserError('there is no secret to copy counters to: create one with sluice hmac-key enable')
         if (found.ring.keys.length > 1)
           throw new UserError('counters can be copied to the first secret only, and there is a newer one')
+        if (key.activeFrom === 0)
+          throw new UserError(
+            'the secret is active from the beginning, so no counter is stored without one: there is nothing to copy',
+          )
         return { ...found, key }
       }
     })

@@ -60,7 +60,7 @@ async function importPlans(session: Session, options: Options): Promise<void> {
   if (metering && by === 'id') throw new UserError('--metering needs --by value: a request must show the key itself')
   const connection = session.connect(options)
   const table = await connection.configTable()
-  const { plans, keys } = await readAccount(session, await connection.region(), only, by === 'value')
+  const { plans, keys } = await readAccount(session, await connection.region(), only)
   const unknown = only.filter((id) => !plans.some((plan) => plan.id === id))
   if (unknown.length > 0) throw new UserError(`there is no usage plan ${unknown.map(printed).join(', ')}`)
 
@@ -124,13 +124,12 @@ async function readAccount(
   { print, io }: Session,
   region: string,
   only: readonly string[],
-  withValues: boolean,
 ): Promise<{ plans: Plan[]; keys: ApiKey[] }> {
   const client = new APIGatewayClient({ region, requestHandler: TIMEOUTS })
   const source = { client, calls: new Calls((text) => print.note(text)) }
   try {
     const plans = await readPlans(source, only, io.clock())
-    const all = await readKeys(source, withValues)
+    const all = await readKeys(source)
     // of plans that were chosen, only their own keys
     const theirs = new Set(plans.flatMap(({ keys }) => keys))
     return { plans, keys: only.length > 0 ? all.filter(({ id }) => theirs.has(id)) : all }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { neverPassing, partsOf, policiesOf, splitTiers } from '../../provisioning/region-shares'
+import { neverPassing, partsOf, sharedNumbers, splitTiers } from '../../provisioning/region-shares'
 import type { RegionShares } from '../../provisioning/shares-by-region'
 import { checkTiersFile } from '../../provisioning/tiers-file'
 import { type AddCommand, describeCommand } from '../command'
@@ -42,21 +42,19 @@ export const addTiersSplit: AddCommand = (group, session) => {
         else session.print.file(heading + toYaml(files[region]!))
         return
       }
-      const parts = policiesOf(whole).map(({ place, policy: { name, limit } }) => ({
-        place,
-        policy: String(name),
-        limit: Number(limit),
-        parts: partsOf(Number(limit), shares),
-      }))
-      if (json) session.print.json(parts)
+      const numbers = sharedNumbers(whole).map((one) => ({ ...one, parts: partsOf(one.value, shares) }))
+      if (json)
+        session.print.json(
+          numbers.map(({ place, policy, field, value, parts }) => ({ place, policy, [field]: value, parts })),
+        )
       else
         session.print.table(
-          ['where', 'policy', 'limit', ...Object.keys(shares)],
-          parts.map(({ place, policy, limit, parts: each }) => [
+          ['where', 'policy', '', 'all', ...Object.keys(shares)],
+          numbers.map(({ place, policy, field, value, parts }) => [
             place,
             policy,
-            String(limit),
-            ...Object.values(each).map(String),
+            field,
+            ...[value, ...Object.values(parts)].map(String),
           ]),
         )
     })

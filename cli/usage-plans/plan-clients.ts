@@ -48,9 +48,9 @@ export async function planClients(
   let unchanged = 0
   const credentialOf = ({ id, hash }: ApiKey) => (by === 'id' ? `api-gateway-key:${id}` : hash)
   const recordOf = (credential: string | undefined) => credential && records.get(clientKey(credential).pk)
-  // one that the table has by its other credential is the same client
-  const idOf = (key: ApiKey) => (recordOf(`api-gateway-key:${key.id}`) || recordOf(key.hash) || undefined)?.id
-  const unnamed = keys.filter((key) => tierOf.has(key.id) && credentialOf(key) !== undefined && idOf(key) === undefined)
+  // one that the table has by its other credential is the same client, with the same settings
+  const knownAs = (key: ApiKey) => recordOf(`api-gateway-key:${key.id}`) || recordOf(key.hash) || undefined
+  const unnamed = keys.filter((key) => tierOf.has(key.id) && credentialOf(key) !== undefined && !knownAs(key))
   const names = distinctNames(
     unnamed.map(({ id, name }) => ({ id, wanted: name })),
     (name) => taken.has(name),
@@ -70,13 +70,29 @@ export async function planClients(
     }
     const record: ItemKey = clientKey(credential)
     const disabled = !key.enabled || closed.has(key.id)
-    const stored = records.get(record.pk)
-    if (stored) {
-      if (stored.tier === tier && (stored.disabled === true) === disabled) unchanged++
-      else left.push({ what, why: `client "${stored.id}" has it already, with other settings, which are kept` })
+    const known = knownAs(key)
+    const isAsThere = known?.tier === tier && (known.disabled === true) === disabled
+    const isThere = records.has(record.pk)
+    if (known && !isAsThere)
+      left.push({ what, why: `client "${known.id}" has it already, with other settings, which are kept` })
+    if (isThere) {
+      if (isAsThere) unchanged++
       continue
     }
-    const id = idOf(key) ?? names.get(key.id)!
+    if (known) {
+      const { usageIdentifierKey, ...fields } = known.exact
+      const counts = by === 'id' && usageIdentifierKey === true ? undefined : metering || usageIdentifierKey
+      const after = { ...fields, ...record, ...(counts && { usageIdentifierKey: counts }) }
+      added.push({
+        id: known.id,
+        tier: String(known.tier),
+        disabled: known.disabled === true,
+        keyId: key.id,
+        writes: [{ key: record, after }],
+      })
+      continue
+    }
+    const id = names.get(key.id)!
     const notes = [`API Gateway key ${key.id}`, key.description].filter((text) => text !== '').join(': ')
     const after = {
       ...record,
@@ -96,6 +112,7 @@ interface Stored {
   readonly id: string
   readonly tier: unknown
   readonly disabled: unknown
+  readonly exact: StoredItem['exact']
 }
 
 async function recordsOf(
@@ -104,9 +121,9 @@ async function recordsOf(
   const records = new Map<string, Stored>()
   const taken = new Set<string>()
   for await (const page of pages) {
-    for (const { item } of page) {
+    for (const { item, exact } of page) {
       const id = String(item.id)
-      records.set(item.pk, { id, tier: item.tier, disabled: item.disabled })
+      records.set(item.pk, { id, tier: item.tier, disabled: item.disabled, exact })
       taken.add(id)
     }
   }

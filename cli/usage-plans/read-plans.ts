@@ -74,7 +74,7 @@ export interface ApiKey {
   readonly name: string
   readonly description: string
   readonly enabled: boolean
-  /** Of its value; absent where values were not asked for. */
+  /** Of its value; absent where API Gateway did not return it. */
   readonly hash?: string
 }
 
@@ -133,15 +133,11 @@ async function readLeft({ client, calls }: Source, usagePlanId: string, now: Epo
   )
 }
 
-/**
- * Reads all API keys. A value becomes a hash as soon as it comes, and is kept nowhere.
- *
- * @param withValues whether values are asked for.
- */
-export async function readKeys({ client, calls }: Source, withValues: boolean): Promise<ApiKey[]> {
+/** Reads all API keys. A value becomes a hash as soon as it comes, and is kept nowhere. */
+export async function readKeys({ client, calls }: Source): Promise<ApiKey[]> {
   return pages(async (position) => {
     const page = await calls.make('apigateway:GET', '/apikeys', () =>
-      client.send(new GetApiKeysCommand({ limit: PAGE, position, includeValues: withValues })),
+      client.send(new GetApiKeysCommand({ limit: PAGE, position, includeValues: true })),
     )
     const keys = understood(v.array(KEY), page.items ?? [], 'API keys')
     const items = keys.map(({ id, name, description, enabled, value }) => ({
@@ -149,7 +145,7 @@ export async function readKeys({ client, calls }: Source, withValues: boolean): 
       name,
       description,
       enabled,
-      ...(withValues && value !== undefined && { hash: hashApiKey(value.trim()) }),
+      ...(value !== undefined && { hash: hashApiKey(value.trim()) }),
     }))
     return { items, position: page.position }
   })

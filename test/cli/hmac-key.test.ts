@@ -235,6 +235,26 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
       })
   })
 
+  it('that is active from the beginning has no counters to copy to it, and stays as it is', async () => {
+    await at.put(keyRingItem(HMAC_RING, [newRingKey(0)]))
+    const before = await keys()
+    expect(await sluice('hmac-key', 'carry')).toEqual({
+      code: 1,
+      out: '',
+      err: 'the secret is active from the beginning, so no counter is stored without one: there is nothing to copy\n',
+    })
+    expect(await keys()).toEqual(before)
+  })
+
+  it.each(['enable', 'rotate'])('can be active 10 minutes after it is written, and no sooner: %s', async (command) => {
+    if (command === 'rotate') await at.put(keyRingItem(HMAC_RING, [newRingKey(0)]))
+    expect(await sluice('hmac-key', command, '--at', '599s', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('10 minutes after it is written'),
+    })
+    expect(await sluice('hmac-key', command, '--at', '10m', '--yes')).toMatchObject({ code: 0 })
+  })
+
   it('is awaited by hmac-key carry until shortly before activation', async () => {
     await charge('client:acme', 7)
     const soon = Date.now() + 1500

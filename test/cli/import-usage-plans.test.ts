@@ -240,16 +240,47 @@ test('no key is in anything that is printed or stored, whatever fails', async ()
   expect(JSON.stringify([said, await items()])).not.toContain('secret-of')
 })
 
-test('clients are known by their keys’ ids, whose values are not even asked for', async () => {
-  expect(await importing('--by', 'id', '--plan', 'p2', '--yes')).toMatchObject({ code: 0 })
-  expect(await clients()).toEqual([
-    ['both-k3', 'silver', 'api-gateway-key:k3', undefined],
-    ['both-k4', 'silver', 'api-gateway-key:k4', undefined],
-  ])
-  // the same key by its value is the same client
-  expect(await importing('--plan', 'p2', '--yes')).toMatchObject({ code: 0 })
-  expect((await clients()).map(([id]: string[]) => id)).toEqual(['both-k3', 'both-k3', 'both-k4', 'both-k4'])
-})
+test.each([
+  ['id', 'value'],
+  ['value', 'id'],
+] as const)(
+  'a key imported by its %s and then by its %s is one client, with the settings that it has',
+  async (...ways) => {
+    const [first, second] = ways
+    const by = (way: string) => importing('--by', way, '--plan', 'p2', '--yes')
+    expect(await by(first)).toMatchObject({ code: 0 })
+    const idOf = (word: string, id: string) => ({ value: keyOf(word), id: `api-gateway-key:${id}` })
+    const [both, four] = [idOf('both', 'k3'), idOf('four', 'k4')]
+    expect(await clients()).toEqual([
+      ['both-k3', 'silver', both[first], undefined],
+      ['both-k4', 'silver', four[first], undefined],
+    ])
+    await at.json(['clients', 'set', 'both-k3', '--override', 'per-week=99'])
+    await at.json(['clients', 'set', 'both-k4', '--tier', 'pro'])
+    const { code, err } = await by(second)
+    expect(code).toBe(0)
+    expect(err).toContain(
+      'not imported: API key k4: client "both-k4" has it already, with other settings, which are kept',
+    )
+    expect(new Set((await clients()).map(String))).toEqual(
+      new Set(
+        [
+          ['both-k3', 'silver', both.id, undefined],
+          ['both-k3', 'silver', both.value, undefined],
+          ['both-k4', 'pro', four.id, undefined],
+          ['both-k4', 'pro', four.value, undefined],
+        ].map(String),
+      ),
+    )
+    const records = (await at.json(['clients', 'list'])).filter(({ id }: { id: string }) => id === 'both-k3')
+    expect(records.map(({ overrides }: { overrides: unknown }) => overrides)).toEqual([
+      { 'per-week': { limit: 99 } },
+      { 'per-week': { limit: 99 } },
+    ])
+    expect(await by(second)).toMatchObject({ out: expect.stringContaining('0 items and 0 clients to add') })
+    expect((await at.sluice(['doctor'])).out).not.toContain('contradict')
+  },
+)
 
 test('with --metering plans go on counting, by the key that a request shows', async () => {
   await importing('--metering', '--yes')
@@ -303,7 +334,7 @@ test('calls that API Gateway throttles are made again later', async () => {
   const waits: number[] = []
   const calls = new Calls(undefined, async (ms) => waits.push(ms))
   const source = { client: aws.client, calls }
-  const [plans, keys] = [await readPlans(source, [], 0), await readKeys(source, true)]
+  const [plans, keys] = [await readPlans(source, [], 0), await readKeys(source)]
   expect([plans.length, keys.length, waits.length]).toEqual([4, 6, aws.calls.length])
 })
 

@@ -25,12 +25,37 @@ describe('sluice tiers split', () => {
     const { code, out } = await split(...SHARES)
     expect(code).toBe(0)
     expect(out.split('\n').slice(0, 2)).toEqual([
-      'where             policy      limit  eu-west-1  us-east-1',
-      'tier "anonymous"  per-minute  15     9          6',
+      'where             policy             all  eu-west-1  us-east-1',
+      'tier "anonymous"  per-minute  limit  15   9          6',
     ])
     expect(JSON.parse((await split(...SHARES, '--json')).out)).toEqual([
       { place: 'tier "anonymous"', policy: 'per-minute', limit: 15, parts: { 'eu-west-1': 9, 'us-east-1': 6 } },
     ])
+  })
+
+  it('prints every number that differs between the full file and a Region’s: bursts and preflights, too', async () => {
+    const full = join(folder, 'full.yaml')
+    writeFileSync(
+      full,
+      `settings: { preflight: { limit: 500, window: 1m } }
+${TIERS.replace('15, window: 1m', '15, burst: 30, algorithm: token-bucket, window: 1m')}global:
+  policies: [{ name: all, by: global, limit: 1000, window: 1s }]
+`,
+    )
+    const { out } = await sluice(['tiers', 'split', full, ...SHARES, '--json'])
+    const part = async (region: string) =>
+      JSON.parse((await sluice(['tiers', 'split', full, ...SHARES, '--for', region, '--json'])).out)
+    expect(JSON.parse(out)).toEqual([
+      { place: 'settings', policy: 'preflight', limit: 500, parts: { 'eu-west-1': 300, 'us-east-1': 200 } },
+      { place: 'tier "anonymous"', policy: 'per-minute', limit: 15, parts: { 'eu-west-1': 9, 'us-east-1': 6 } },
+      { place: 'tier "anonymous"', policy: 'per-minute', burst: 30, parts: { 'eu-west-1': 18, 'us-east-1': 12 } },
+      { place: 'global', policy: 'all', limit: 1000, parts: { 'eu-west-1': 600, 'us-east-1': 400 } },
+    ])
+    expect(await part('us-east-1')).toMatchObject({
+      settings: { preflight: { limit: 200 } },
+      tiers: { anonymous: { policies: [{ limit: 6, burst: 12 }] } },
+      global: { policies: [{ limit: 400 }] },
+    })
   })
 
   it('prints one Region’s file, which is a tiers file, and warns of requests that can never pass there', async () => {
