@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb'
 import { type DevIo, type DevOptions, enginePort } from '../cli/dev-options'
 import { failureOf, UserError } from '../cli/exit'
+import { announceGateway } from '../cli/tables/gateway-files'
 import { isLoopback } from '../cli/tables/local-engine'
 import { parseTiers } from '../cli/tiers/tiers-yaml'
 import { AccessLogFile } from './access-log-file'
@@ -134,6 +135,10 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
   if (shutdown.begun) return
 
   const gatewayUrl = `${options.api === 'websocket' ? 'ws' : 'http'}://localhost:${gateway.port}`
+  if (isLoopback(engine.endpoint)) {
+    const address = `http://localhost:${gateway.port}`
+    shutdown.add(announceGateway({ address, dynamodb: engine.endpoint }, io.env))
+  }
   io.line(`Sluice is listening on ${gatewayUrl}`)
   for (const text of welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }).split('\n')) io.line(text)
   if (isLoopback(engine.endpoint)) shutdown.add(watchTiers(text, options, { client, pool, io }))

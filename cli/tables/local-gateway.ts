@@ -3,6 +3,7 @@ import { gatewayPortsOf } from '../dev-options'
 import { UserError } from '../exit'
 import { printed } from '../facade/values'
 import type { Io } from '../terminal/io'
+import { announcedGateways } from './gateway-files'
 import { isLoopback } from './local-engine'
 
 /** The port at which `sluice dev` listens, and at which it is looked for, if no option says another. */
@@ -31,8 +32,29 @@ export interface LocalGateway {
   readonly dynamodb: string
 }
 
-/** The local gateway that runs on the usual port; undefined where there is none. */
-export const usualGateway = (env: Io['env']): Promise<LocalGateway | undefined> => gatewayOnPort(usualPort(env))
+/**
+ * The local gateway that runs: on port `PORT`, else on any, of those that announced themselves; undefined where there
+ * is none.
+ *
+ * @throws UserError where several run
+ */
+export async function usualGateway(env: Io['env']): Promise<LocalGateway | undefined> {
+  const running = await runningGateways(env)
+  if (running.length <= 1) return running[0]
+  const names = running.map(({ address, dynamodb }) => `${address} (--endpoint ${dynamodb})`)
+  throw new UserError(`several local gateways run, choose one: ${names.join(', ')}`)
+}
+
+async function runningGateways(env: Io['env']): Promise<LocalGateway[]> {
+  const announced = env.PORT ? [] : announcedGateways(env)
+  const addresses = new Set([`http://localhost:${usualPort(env)}`, ...announced.map(({ address }) => address)])
+  const answers = await Promise.all([...addresses].map(runningGateway))
+  // what answers on the port of a gateway that is gone is another, or none
+  return answers.flatMap((one) => {
+    const said = announced.find(({ address }) => address === one?.address)
+    return one && (said === undefined || said.dynamodb === one.dynamodb) ? [one] : []
+  })
+}
 
 const gatewayOnPort = (port: string | number) => runningGateway(`http://localhost:${port}`)
 
@@ -61,9 +83,14 @@ export function gatewayAddress(text: string): string {
 /** The local gateway whose own DynamoDB this is; undefined where none says so. */
 export async function gatewayOfEngine(endpoint: string, env: Io['env']): Promise<LocalGateway | undefined> {
   const { host, port } = new URL(endpoint)
+  const isIts = ({ dynamodb }: LocalGateway) => new URL(dynamodb).host === host
+  for (const { address } of announcedGateways(env).filter(isIts)) {
+    const running = await runningGateway(address)
+    if (running && isIts(running)) return running
+  }
   for (const own of [usualPort(env), ...gatewayPortsOf(Number(port))]) {
     const running = await gatewayOnPort(own)
-    if (running && new URL(running.dynamodb).host === host) return running
+    if (running && isIts(running)) return running
   }
   return undefined
 }
