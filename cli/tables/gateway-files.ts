@@ -2,7 +2,13 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { isLoopback } from './local-engine'
-import type { LocalGateway } from './local-gateway'
+
+/** A local gateway that runs. */
+export interface LocalGateway {
+  readonly address: string
+  /** URL of its DynamoDB, on this machine. */
+  readonly dynamodb: string
+}
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -3,7 +3,7 @@ import { gatewayPortsOf } from '../dev-options'
 import { UserError } from '../exit'
 import { printed } from '../facade/values'
 import type { Io } from '../terminal/io'
-import { announcedGateways } from './gateway-files'
+import { announcedGateways, type LocalGateway } from './gateway-files'
 import { isLoopback } from './local-engine'
 
 /** The port at which `sluice dev` listens, and at which it is looked for, if no option says another. */
@@ -23,13 +23,6 @@ type Where = {
     | 'limiter'
     | 'gateway'
     | 'logGroup']?: string
-}
-
-/** A local gateway that runs. */
-export interface LocalGateway {
-  readonly address: string
-  /** URL of its DynamoDB, on this machine. */
-  readonly dynamodb: string
 }
 
 /**

@@ -238,6 +238,17 @@ export const CHANGES: readonly Change[] = [
     added: ['doctor --remove <item>', 'doctor -y, --yes'],
   },
   {
+    why: 'a command took a limit or a block away without a question',
+    changelog: '`sluice off`, `observe on`, `block add --allow`, `block remove` and `apis remove` ask first',
+    added: [
+      'apis remove -y, --yes',
+      'block add -y, --yes',
+      'block remove -y, --yes',
+      'observe -y, --yes',
+      'off -y, --yes',
+    ],
+  },
+  {
     why: 'one word for one thing: two were the same',
     changelog: '[Each word of the library](docs/vocabulary.md) in one sentence',
     added: ['sluice/tiered: TieredLimiter.releaseSlots: releaseSlots(reservation: string): Promise<boolean>;'],
