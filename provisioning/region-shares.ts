@@ -84,7 +84,7 @@ function mistakesIn(shares: RegionShares): Mistake[] {
 type Part = (value: unknown, field: 'limit' | 'burst', place: Place, policy: Fields) => unknown
 
 /** A number of a policy that Regions share. */
-export interface SharedNumber {
+interface SharedNumber {
   /** `tier "free"`, or `settings`. */
   readonly place: string
   readonly policy: string
