@@ -59,10 +59,10 @@ async function ready(
 }
 
 /** Makes its table where it is missing. */
-export async function createRivalTable(client: DynamoDB): Promise<void> {
+export async function createRivalTable(client: DynamoDB, tableName = RIVAL_TABLE): Promise<void> {
   try {
     await client.createTable({
-      TableName: RIVAL_TABLE,
+      TableName: tableName,
       BillingMode: 'PAY_PER_REQUEST',
       AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
       KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],

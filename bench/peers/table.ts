@@ -39,17 +39,21 @@ export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
 export function markdownTable(entrants: readonly Entrant[], rows: readonly Row[]): string {
   const cell = (entrant: Entrant, { cells }: Row) =>
     'missing' in entrant ? `not run: ${entrant.missing}` : cells.get(entrant.name)!
+  return markdownLines(
+    ['', ...entrants.map(headOf)],
+    rows.map((row) => [row.question, ...entrants.map((entrant) => cell(entrant, row))]),
+  )
+}
+
+/** A table in Markdown of a head and rows. */
+export function markdownLines(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
-  return [
-    line(['', ...entrants.map(headOf)]),
-    line(['', ...entrants].map(() => '---')),
-    ...rows.map((row) => line([row.question, ...entrants.map((entrant) => cell(entrant, row))])),
-  ].join('\n')
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
 /** How each question was asked, an entry of a list each. */
-export const howText = (experiments: readonly Experiment[]): string =>
-  experiments.map(({ question, how }) => entry(`*${question}*: ${how}`)).join('\n')
+export const howText = (questions: readonly Pick<Experiment, 'question' | 'how'>[]): string =>
+  questions.map(({ question, how }) => entry(`*${question}*: ${how}`)).join('\n')
 
 const LINE = 160
 
@@ -63,11 +67,13 @@ function entry(text: string): string {
   return lines.join('\n')
 }
 
-const [BEGIN, END] = ['<!-- bench:peers -->', '<!-- /bench:peers -->']
+/** The tables of the document, by the names of their markers. */
+export type Part = 'bench:peers' | 'bench:peers programs'
 
-/** The document with what stands between its markers replaced. */
-export function replaceGenerated(document: string, generated: string): string {
-  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
-  if (from < 0 || to < from) throw new Error(`the document must hold ${BEGIN} and, below it, ${END}`)
-  return `${document.slice(0, from)}${BEGIN}\n\n${generated}\n\n${document.slice(to)}`
+/** The document with what stands between a part's markers replaced. */
+export function replaceGenerated(document: string, part: Part, generated: string): string {
+  const [begin, end] = [`<!-- ${part} -->`, `<!-- /${part} -->`]
+  const [from, to] = [document.indexOf(begin), document.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`the document must hold ${begin} and, below it, ${end}`)
+  return `${document.slice(0, from)}${begin}\n\n${generated}\n\n${document.slice(to)}`
 }

@@ -1,5 +1,5 @@
-import { dirname, join } from 'node:path'
-import { buildSync } from 'esbuild'
+import { dirname, join, resolve } from 'node:path'
+import { type BuildOptions, buildSync, type OutputFile } from 'esbuild'
 
 /** Bytes of a program's bundle, by what is loaded when. */
 export interface BundleBytes {
@@ -33,11 +33,16 @@ export const PROGRAMS: Readonly<
   createTieredLimiter: { program: TIERED, most: 202_000, goal: 200_000 },
 }
 
+/** Files of a program's bundle, by what is loaded when: as `BundleBytes`. */
+export interface Bundle {
+  readonly first: readonly OutputFile[]
+  readonly all: readonly OutputFile[]
+}
+
 /** A program as esbuild bundles it: an ES module, minified, split where something is imported by `import()`. */
-export function bundleBytes(root: string, program: string): BundleBytes {
-  const { metafile } = buildSync({
+export function bundle(root: string, program: BuildOptions): Bundle {
+  const { metafile, outputFiles } = buildSync({
     absWorkingDir: root,
-    stdin: { contents: program, resolveDir: root, loader: 'ts' },
     bundle: true,
     minify: true,
     format: 'esm',
@@ -46,17 +51,28 @@ export function bundleBytes(root: string, program: string): BundleBytes {
     target: 'node20',
     mainFields: ['module', 'main'],
     legalComments: 'none',
-    external: ['@aws-sdk/*'],
     outdir: join(dirname(root), 'unwritten'),
+    logLevel: 'error',
+    ...program,
     write: false,
     metafile: true,
-    logLevel: 'error',
   })
   const { outputs } = metafile
-  const bytesOf = (files: Iterable<string>) => [...files].reduce((sum, file) => sum + outputs[file]!.bytes, 0)
-  const first = new Set(Object.keys(outputs).filter((file) => file.endsWith('/stdin.js')))
+  const isMain = (file: string) => /\/(stdin|main)\.m?js$/.test(file)
+  const first = new Set(Object.keys(outputs).filter(isMain))
   for (const file of first)
     for (const { kind, path } of outputs[file]!.imports)
       if (kind === 'import-statement' && path in outputs) first.add(path)
-  return { first: bytesOf(first), all: bytesOf(Object.keys(outputs)) }
+  const paths = new Set([...first].map((file) => resolve(root, file)))
+  return { first: outputFiles.filter(({ path }) => paths.has(path)), all: outputFiles }
+}
+
+export const bytesOf = (files: readonly OutputFile[]): number =>
+  files.reduce((sum, { contents }) => sum + contents.byteLength, 0)
+
+/** The bundle of a program's text, to which the SDK does not belong. */
+export function bundleBytes(root: string, program: string): BundleBytes {
+  const stdin = { contents: program, resolveDir: root, loader: 'ts' } as const
+  const { first, all } = bundle(root, { stdin, external: ['@aws-sdk/*'] })
+  return { first: bytesOf(first), all: bytesOf(all) }
 }
