@@ -16,7 +16,7 @@ programs in bench/peers/programs, the same limit by each library: their lines, b
   npm run bench:peers [-- options]
 
   --smoke                       fewer rounds: to see that it runs
-  --programs                    only the programs, in about five minutes
+  --programs                    only the programs, in about three minutes
   --write                       writes the tables into docs/comparison.md
   --engine dynoxide|dynalite    DynamoDB engine (default: dynoxide where it runs, else dynalite)
   --help                        this text

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { CountingProxy } from '../../local/console/counting-proxy'
 import { type Answered, type RunningProgram, startProgram } from './running-program'
 
@@ -38,9 +39,9 @@ export type Outage = 'down' | 'slow'
  */
 export async function tryLimit(script: string, store?: string): Promise<Calls> {
   return running(script, store, async (program, proxy) => {
-    for (let attempt = 0; ; attempt++) {
+    for (;;) {
       const minute = minuteNow()
-      const { calls, problem } = await spend(program, proxy, `key-${attempt}-${minute}`)
+      const { calls, problem } = await spend(program, proxy, randomUUID())
       if (problem === undefined) return calls
       if (minute === minuteNow()) throw new Error(`${script}: ${problem}`)
     }
@@ -75,14 +76,15 @@ const lacksRetryAfter = ({ retryAfter = 0 }: Answered): boolean => !(retryAfter 
 /** Takes a program's store away while it runs. */
 export function tryOutage(script: string, store: string, outage: Outage): Promise<OutageResult> {
   return running(script, store, async ({ ask }, proxy) => {
-    await ask('known', ANSWERS_WITHIN_MS)
+    const [known, other] = [randomUUID(), randomUUID()] // programs share a store
+    await ask(known, ANSWERS_WITHIN_MS)
     proxy!.slowMs = 10 * MINUTE_MS
     proxy!.trouble = outage
-    const askKnown = () => ask('known', ANSWERS_WITHIN_MS)
+    const askKnown = () => ask(known, ANSWERS_WITHIN_MS)
     const first = await askKnown()
     const more: Answered[] = []
     while (first.status !== undefined && more.length < 3) more.push(await askKnown())
-    const answers = await Promise.all(Array.from({ length: CROWD }, () => ask('crowd', ANSWERS_WITHIN_MS)))
+    const answers = await Promise.all(Array.from({ length: CROWD }, () => ask(other, ANSWERS_WITHIN_MS)))
     const crowd = new Map<number | undefined, number>()
     for (const { status } of answers) crowd.set(status, (crowd.get(status) ?? 0) + 1)
     return { first, slowest: more.sort((a, b) => b.ms - a.ms)[0], crowd }

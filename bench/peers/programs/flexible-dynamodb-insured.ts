@@ -9,6 +9,7 @@ const limit = { points: 100, duration: 60 }
 const limiter = new RateLimiterDynamo({
   storeClient: new DynamoDB(),
   tableCreated: true,
+  ttlSet: true,
   ...limit,
   inMemoryBlockOnConsumed: 100,
   insuranceLimiter: new RateLimiterMemory(limit),

@@ -3,7 +3,8 @@ import express from 'express'
 // @ts-expect-error its README has such paths, its types do not
 import RateLimiterDynamo from 'rate-limiter-flexible/lib/RateLimiterDynamo.js'
 
-const limiter = new RateLimiterDynamo({ storeClient: new DynamoDB(), tableCreated: true, points: 100, duration: 60 })
+const storeClient = new DynamoDB()
+const limiter = new RateLimiterDynamo({ storeClient, tableCreated: true, ttlSet: true, points: 100, duration: 60 })
 
 const app = express()
 app.use(async (req, res, next) => {
