@@ -140,7 +140,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     overage: recordedOverage(standing),
     degraded: standing.degraded,
     reservation: outcome.reservation ?? '',
-    detail: plain(sentence(reason, standing), 512),
+    detail: plain(sentence(reason, standing, shapes), 512),
     rateLimit: rateLimitList(standing, shapes, outcome.reservation),
     rateLimitPolicy: rateLimitPolicyList(shapes, outcome.reservation),
     ...(Object.fromEntries(Object.entries(costs).map(([key, units]) => [key, charged(units)])) as NamedCosts),
@@ -191,16 +191,19 @@ function reasonOf(decision: Decision | undefined): Reason {
   return failureMode === 'deny' ? 'unavailable' : degraded ? 'degraded' : 'over-limit'
 }
 
-function sentence(reason: Reason, decision: Decision): string {
+function sentence(reason: Reason, decision: Decision, shapes: readonly AdvertisedPolicy[]): string {
   const limit = toInteger(decision.limit)
   const policy = plain(decision.policy)
+  const units = shapes.find(({ name }) => name === decision.policy)?.counter?.isEndedByOthers
+    ? 'concurrent requests'
+    : 'units'
   const seconds = retryAfterSeconds(decision)
   switch (reason) {
     case 'ok': {
       const over = recordedOverage(decision)
       if (over > 0)
         return `${over} ${over === 1 ? 'unit' : 'units'} past the quota of ${limit} in the policy ${policy} ${over === 1 ? 'is' : 'are'} recorded.`
-      return `${toInteger(decision.remaining)} of ${limit} units are left in the policy ${policy}.${pastLimit(decision)}`
+      return `${toInteger(decision.remaining)} of ${limit} ${units} are left in the policy ${policy}.${pastLimit(decision)}`
     }
     case 'over-limit':
     case 'degraded':
@@ -208,7 +211,7 @@ function sentence(reason: Reason, decision: Decision): string {
         return `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`
       return decision.lockedOut
         ? `The policy ${policy} has locked this caller out. Try again in ${inSeconds(seconds)}.`
-        : `The limit of ${limit} units in the policy ${policy} is used up. Try again in ${inSeconds(seconds)}.`
+        : `The limit of ${limit} ${units} in the policy ${policy} is used up. Try again in ${inSeconds(seconds)}.`
     case 'unavailable':
       return `The limit cannot be checked at the moment. Try again in ${inSeconds(seconds)}.`
     case 'uncounted':

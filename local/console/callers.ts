@@ -19,7 +19,7 @@ export interface Callers {
   /** A caller's subject, as commands take it. */
   subjectOf(apiKey: string | null): Promise<string>
   /** @throws UserError if the caller cannot be identified. */
-  look(apiKey: string | null): Promise<Look>
+  look(apiKey: string | null, request: string): Promise<Look>
 }
 
 /**
@@ -46,11 +46,11 @@ export function createCallers(
       ...keys.map(({ apiKey, tier }) => ({ label: `${apiKey} (tier ${tier})`, apiKey })),
     ],
     subjectOf,
-    async look(apiKey) {
+    async look(apiKey, request) {
       const session = new Session(quietIo(env).io, '')
       try {
-        const { look, prefixes } = await lookAt(session, client, engine.endpoint, await subjectOf(apiKey))
-        const everybody = await lookAt(session, client, engine.endpoint, 'global')
+        const { look, prefixes } = await lookAt(session, client, engine.endpoint, await subjectOf(apiKey), request)
+        const everybody = await lookAt(session, client, engine.endpoint, 'global', request)
         know(prefixes)
         know(everybody.prefixes)
         knowShared(everybody.keys)

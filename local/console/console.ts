@@ -56,7 +56,7 @@ export function createConsole(options: ConsoleOptions): Console {
     circuitsOpen: record.circuitsOpen,
     firing: firing.shot,
     change: changes.last,
-    last,
+    last: last && { ...last, decision: record.decisionOf(idOf(last)) },
   })
   const hello = (): Hello => {
     record.takeNew() // which are in it
@@ -67,7 +67,7 @@ export function createConsole(options: ConsoleOptions): Console {
       api: options.api,
       url: `http://localhost:${options.port()}`,
       isLocal,
-      dots: record.dots,
+      tallies: record.tallies,
       standing: standing(),
     }
   }
@@ -76,8 +76,8 @@ export function createConsole(options: ConsoleOptions): Console {
     timer = undefined
     if (!isChanged || streams.size === 0) return
     isChanged = false
-    const dots = record.takeNew()
-    if (dots.length > 0) streams.send('dots', dots)
+    const tallies = record.takeNew()
+    if (tallies.length > 0) streams.send('tallies', tallies)
     streams.send('standing', standing())
   }
   const changed = () => {
@@ -134,3 +134,7 @@ export function createConsole(options: ConsoleOptions): Console {
     close: () => dynamodb.close(),
   }
 }
+
+/** API Gateway's id of a request. */
+const idOf = ({ headers }: LastAnswer): string =>
+  headers.find(([name]) => ['x-amzn-requestid', 'apigw-requestid'].includes(name.toLowerCase()))?.[1] ?? ''

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { failureOf } from '../../cli/exit'
-import type { Pace, Trouble } from '../../pages/console/protocol'
+import type { Pace, Sample, Trouble } from '../../pages/console/protocol'
 import { command } from './commands'
 import type { ConsoleParts } from './console-parts'
 import { type Endpoint, OWN_HEADERS, sendJson } from './pages'
@@ -16,19 +16,17 @@ export function endpointsOf(parts: ConsoleParts): ReadonlyMap<string, Endpoint> 
   const { streams, callers, changes, firing, dynamodb, watch } = parts
   const posts: Readonly<Record<string, (body: Body) => Promise<unknown>>> = {
     async fire(body) {
-      const route = oneOf(
-        body.route,
-        'route',
-        parts.options.samples.map((one) => one.route),
-      )
-      const shot = { route, apiKey: apiKeyIn(body.apiKey), pace: paceIn(body) }
+      const shot = { route: sampleIn(body, parts).route, apiKey: apiKeyIn(body.apiKey), pace: paceIn(body) }
       await watch()
       firing.start(shot)
     },
     async stop() {
       firing.stop()
     },
-    look: async (body) => callers.look(apiKeyIn(body.apiKey)),
+    async look(body) {
+      const { route, target } = sampleIn(body, parts)
+      return callers.look(apiKeyIn(body.apiKey), `${route.split(' ')[0]} ${target}`)
+    },
     async break(body) {
       assertLocal(parts)
       const trouble = oneOf(body.trouble, 'trouble', TROUBLES)
@@ -80,6 +78,11 @@ async function post(
 /** Refuses a change of a foreign table, which is not for a page. @throws WrongField */
 function assertLocal({ isLocal }: ConsoleParts): void {
   if (!isLocal) throw new WrongField('', 'this DynamoDB is not on this machine: the console only looks at it')
+}
+
+function sampleIn({ route }: Body, { options: { samples } }: ConsoleParts): Sample {
+  const routes = samples.map((one) => one.route)
+  return samples[routes.indexOf(oneOf(route, 'route', routes))]!
 }
 
 function paceIn({ pace }: Body): Pace {

@@ -13,7 +13,8 @@ export interface Range {
   readonly keyHeader: string | null
   /** Its method and target. */
   readonly targetOf: (route: string) => string
-  readonly answered: (answer: LastAnswer) => void
+  /** Gets the answer that is to be told; `null` when a new stream of requests begins. */
+  readonly answered: (answer: LastAnswer | null) => void
   readonly changed: () => void
   readonly clock: () => number
   readonly random: () => number
@@ -27,6 +28,8 @@ export class Firing {
   #timer: NodeJS.Timeout | undefined
   #underWay = 0
   #left = 0
+  #passed = 0
+  #told: LastAnswer | undefined
 
   constructor(range: Range) {
     this.#range = range
@@ -41,9 +44,12 @@ export class Firing {
   start(shot: Shot): void {
     this.stop()
     this.#shot = shot
+    this.#range.answered(null)
     const { pace } = shot
     if (pace.kind === 'burst') {
       this.#left = pace.requests
+      this.#passed = 0
+      this.#told = undefined
       for (let i = 0; i < Math.min(MAX_UNDER_WAY, pace.requests); i++) this.#nextOfBurst(shot)
     } else this.#rate(shot, pace, this.#range.clock())
     this.#range.changed()
@@ -86,8 +92,23 @@ export class Firing {
     beat()
   }
 
-  #send({ route, apiKey }: Shot, done: () => void): void {
-    const { port, keyHeader, targetOf, answered, clock } = this.#range
+  /** Of requests sent at once the order of answers says nothing: one that did not pass is told, if there is any. */
+  #answered(shot: Shot, answer: LastAnswer): void {
+    const { answered } = this.#range
+    if (this.#shot !== undefined && this.#shot !== shot) return // an earlier stream's
+    if (shot.pace.kind !== 'burst' || this.#shot === undefined) {
+      answered(answer)
+      return
+    }
+    const hasPassed = answer.status < 400
+    if (hasPassed) this.#passed++
+    if (!hasPassed || this.#told === undefined || this.#told.status < 400) this.#told = answer
+    answered({ ...this.#told, burst: { requests: shot.pace.requests, passed: this.#passed } })
+  }
+
+  #send(shot: Shot, done: () => void): void {
+    const { route, apiKey } = shot
+    const { port, keyHeader, targetOf, clock } = this.#range
     const method = route.split(' ')[0]!
     this.#underWay++
     let isOver = false
@@ -111,7 +132,7 @@ export class Firing {
           (body) => {
             const { rawHeaders } = answer
             const headers = rawHeaders.flatMap((name, i) => (i % 2 === 0 ? [[name, rawHeaders[i + 1]!] as const] : []))
-            answered({
+            this.#answered(shot, {
               at: clock(),
               apiKey,
               request: `${method} ${targetOf(route)}`,

@@ -1,7 +1,9 @@
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
-import { type Counted, countedOf } from '../../cli/callers/counted'
+import { type Counted, countedOf, planOf } from '../../cli/callers/counted'
 import { openSubject } from '../../cli/callers/limits'
+import type { Subject } from '../../cli/callers/subjects'
 import type { Session } from '../../cli/command'
+import { rulesOf } from '../../cli/facade/decisions'
 import { fieldsOf } from '../../limiter/compiled-policy'
 import type { Item } from '../../limiter/stores/store'
 import type { Gauge, Look } from '../../pages/console/protocol'
@@ -18,16 +20,22 @@ interface Looked {
   readonly keys: readonly string[]
 }
 
-/** A subject's state under all its policies, and its stored items. Nothing is charged. */
+/**
+ * A subject's state under all its policies, and its stored items. Nothing is charged.
+ *
+ * @param request `GET /search?q=water`, of which each policy says whether it counts it.
+ */
 export async function lookAt(
   session: Session,
   client: DynamoDBClient,
   endpoint: string,
   name: string,
+  request: string,
 ): Promise<Looked> {
   const { subject, store } = await openSubject(session, name, { endpoint })
   const counted = countedOf(subject)
   const prefixes = prefixesOf(counted)
+  const charged = chargedBy(subject, request)
   const keys = [...new Set(counted.map(({ key }) => key))]
   const now = session.io.clock()
   const items = await Promise.all(
@@ -45,7 +53,10 @@ export async function lookAt(
         failureMode: subject.tier?.failureMode ?? 'local', // as configured for the authorizers of a local gateway
         localShare: subject.configuration.policies.settings.localShare,
       },
-      gauges: counted.map((one) => gaugeOf(one, itemOf(one.key), now)),
+      gauges: counted.map((one) => ({
+        ...gaugeOf(one, itemOf(one.key), now),
+        isCharged: charged.has(idOf(one.compiled, one.key)),
+      })),
       items: items.flatMap(({ key, raw }) =>
         raw === undefined
           ? []
@@ -64,13 +75,23 @@ export async function lookAt(
   }
 }
 
+/** The policies that a request is charged to, each where it counts. */
+function chargedBy(subject: Subject, request: string): ReadonlySet<string> {
+  const [method = '', target = ''] = request.split(' ')
+  const { routes } = rulesOf(subject.configuration.policies, method, target.split('?')[0]!)
+  const { charges } = planOf(subject, routes.length > 0 ? request : undefined)
+  return new Set(charges.flatMap(({ key, policies }) => policies.map((policy) => idOf(policy, key))))
+}
+
+const idOf = ({ prefix }: { readonly prefix: string }, key: string): string => `${prefix} ${key}`
+
 async function rawItem(client: DynamoDBClient, pk: string): Promise<Record<string, string> | undefined> {
   const { Item } = await client.send(new GetItemCommand({ TableName: TABLES.state, Key: { pk: { S: pk } } }))
   return Item && Object.fromEntries(Object.entries(Item).map(([name, value]) => [name, valueText(value)]))
 }
 
 /** A policy's state now, and its algorithm's forecast. */
-function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number): Gauge {
+function gaugeOf({ policy, route, compiled }: Counted, item: Item, now: number): Omit<Gauge, 'isCharged'> {
   const fields = fieldsOf(item, compiled)!
   const { counter, costName, limit, written } = compiled
   const at = (ms: number) => Math.floor(counter.step(fields, 0, now + ms).verdict.remaining)

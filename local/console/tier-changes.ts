@@ -96,13 +96,15 @@ export class TierChanges {
     const path = join(folder, 'tiers.yaml')
     try {
       writeFileSync(path, toYaml(file))
-      const { code, out, err } = await command(['tiers', 'apply', path, '--yes', '--prune'], engine.endpoint, env)
-      const withoutPath = (text: string) => text.replaceAll(path, 'the tiers')
-      if (code !== 0) throw new WrongField(field, withoutPath(err))
-      const message = out.split('\n').at(-1)!
+      const args = ['tiers', 'apply', path, '--yes', '--prune', '--json']
+      const { code, out, err } = await command(args, engine.endpoint, env)
+      if (code !== 0) throw new WrongField(field, err.replaceAll(path, 'the tiers'))
+      const message = appliedText(JSON.parse(out) as Applied)
       const at = Date.now()
-      this.#tell({ at, state: 'applying', message: withoutPath(message) })
-      void this.#inForce(at, withoutPath(message))
+      // what is still to be in force goes on
+      if (message === '' && this.last?.state !== 'applying') return this.#tell({ at, state: 'unchanged', message })
+      this.#tell({ at, state: 'applying', message })
+      void this.#inForce(at, message)
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
@@ -129,6 +131,19 @@ export class TierChanges {
     this.#options.changed()
   }
 }
+
+/** What `sluice tiers apply --json` prints of the items that it wrote. */
+interface Applied {
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+}
+
+/** `tier#free changed`; empty where nothing was written. */
+const appliedText = ({ added, changed, removed }: Applied): string =>
+  Object.entries({ added, changed, removed })
+    .flatMap(([kind, items]) => (items.length > 0 ? [`${items.join(', ')} ${kind}`] : []))
+    .join('; ')
 
 /** `limit must be …, got 0 (tier "free", policy "per-minute")` is shown beside that policy's limit. */
 function wrongFieldOf(issues: readonly string[]): WrongField {

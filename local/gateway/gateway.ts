@@ -145,7 +145,7 @@ async function serveApi(exchange: Exchange, options: GatewayOptions, records: Re
   const { context } = outcome
   exchange.context = context
   if (!outcome.allowed) exchange.error = outcome.error
-  const about = { method, path, route: request.route.resource, ...(context && { context }) }
+  const about = { id: request.id, method, path, route: request.route.resource, ...(context && { context }) }
   // whether the client waits for the answer or not
   records.denials.add({ ...about, status: outcome.allowed ? 200 : outcome.response.statusCode })
   if (outcome.allowed) await pass(outcome.event, outcome.context)

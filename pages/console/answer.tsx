@@ -1,4 +1,3 @@
-import { Panel } from '../shared/panel'
 import { clockText } from '../shared/time-text'
 import { headerText } from './header-text'
 import type { LastAnswer } from './protocol'
@@ -12,7 +11,10 @@ export function Answer({ last }: { readonly last: LastAnswer | null }) {
     return text === undefined ? [] : [{ name, value, text }]
   })
   return (
-    <Panel id="answer" title="The last answer" about={`${request}, at ${clockText(at)}: status ${status}`}>
+    <div class="stack" id="answer">
+      <h3>
+        The last answer: {status}, to {request} at {clockText(at)}
+      </h3>
       <div class="scroll">
         <table>
           <caption class="hidden">Headers of the last answer</caption>
@@ -40,6 +42,6 @@ export function Answer({ last }: { readonly last: LastAnswer | null }) {
         <summary class="small">Body</summary>
         <pre class="body">{body}</pre>
       </details>
-    </Panel>
+    </div>
   )
 }

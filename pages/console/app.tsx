@@ -1,5 +1,4 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Answer } from './answer'
 import { Break } from './break'
 import { Change } from './change'
 import { Counters } from './counters'
@@ -9,7 +8,7 @@ import { Inside } from './inside'
 import type { Look } from './protocol'
 import { type Connection, type Known, type Looked, post, useStream } from './stream'
 import { Timeline } from './timeline'
-import { Why } from './why'
+import { Verdict } from './verdict'
 
 /** A look at a caller is taken at most so often. */
 const LOOK_EVERY_MS = 250
@@ -22,7 +21,7 @@ export function App() {
       <header class="top">
         <h1>Sluice: the console</h1>
         {known && (
-          <p class="soft">
+          <p class="soft about">
             Real requests to <code>{known.hello.url}</code>, the authorizer that Lambda would run, a real DynamoDB
             engine.
           </p>
@@ -51,42 +50,54 @@ function Console({ known }: { readonly known: Known }) {
   const { hello, standing } = known
   const [apiKey, setApiKey] = useState<string | null>(null)
   const [route, setRoute] = useState(hello.samples[0]!.route)
-  const { looked, wrong, lookAgain } = useLook(apiKey, standing.requests)
+  const [actedAt, setActedAt] = useState(0)
+  const { looked, wrong, lookAgain } = useLook(apiKey, route, standing.requests)
+  const look = looked?.look
+  const lastLooked = useRef<Looked | undefined>(undefined)
+  if (looked && looked.apiKey === standing.last?.apiKey) lastLooked.current = looked
   return (
     <main>
       <div class="left">
         <Fire known={known} apiKey={apiKey} setApiKey={setApiKey} route={route} setRoute={setRoute} />
-        <Break known={known} />
+        <Break known={known} withoutTable={look?.withoutTable} />
       </div>
       <div class="middle">
-        <Why
-          last={standing.last}
-          withoutTable={looked && standing.last?.apiKey === apiKey ? looked.look.withoutTable : undefined}
-          instances={standing.instances}
+        <Verdict
+          standing={standing}
+          look={lastLooked.current?.apiKey === standing.last?.apiKey ? lastLooked.current?.look : undefined}
+          callers={hello.callers}
+          aheadMs={known.aheadMs}
+          changedAt={Math.max(actedAt, standing.change?.inForceAt ?? 0)}
         />
         <Gauges
           looked={looked}
           wrong={wrong}
-          route={route}
           isAway={standing.trouble === 'down' || standing.trouble === 'throttled'}
         />
         <Timeline known={known} />
         <Counters standing={standing} />
-        <Answer last={standing.last} />
-        <Inside looked={looked} writes={standing.writes} aheadMs={known.aheadMs} />
-        <Change known={known} apiKey={apiKey} look={looked?.look} changed={lookAgain} />
+        <Change
+          known={known}
+          apiKey={apiKey}
+          look={look}
+          changed={() => {
+            setActedAt(Date.now() + known.aheadMs)
+            lookAgain()
+          }}
+        />
+        <Inside known={known} looked={looked} apiKey={apiKey} route={route} />
       </div>
     </main>
   )
 }
 
 /** How the caller stands, looked at anew when there were requests, and now and then. */
-function useLook(apiKey: string | null, requests: number) {
+function useLook(apiKey: string | null, route: string, requests: number) {
   const [looked, setLooked] = useState<Looked>()
   const [wrong, setWrong] = useState<string>()
   const [asked, setAsked] = useState(0)
-  const state = useRef({ isAsking: false, again: false, apiKey })
-  state.current.apiKey = apiKey
+  const state = useRef({ isAsking: false, again: false, apiKey, route })
+  Object.assign(state.current, { apiKey, route })
   const lookAgain = () => setAsked((n) => n + 1)
   useEffect(() => {
     const { current } = state
@@ -98,18 +109,18 @@ function useLook(apiKey: string | null, requests: number) {
       current.isAsking = true
       do {
         current.again = false
-        const of = current.apiKey
-        const { ok, wrong } = await post<Look>('look', { apiKey: of })
-        if (of === current.apiKey) {
+        const of = { apiKey: current.apiKey, route: current.route }
+        const { ok, wrong } = await post<Look>('look', of)
+        if (of.apiKey === current.apiKey && of.route === current.route) {
           setWrong(wrong?.message)
-          setLooked(ok && { look: ok, at: Date.now() })
+          setLooked(ok && { look: ok, apiKey: of.apiKey, at: Date.now() })
         } else current.again = true
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
       } while (current.again)
       current.isAsking = false
     }
     void ask()
-  }, [apiKey, requests, asked])
+  }, [apiKey, route, requests, asked])
   useEffect(() => {
     const timer = setInterval(() => document.visibilityState === 'visible' && lookAgain(), LOOK_AGAIN_MS)
     return () => clearInterval(timer)

@@ -2,24 +2,30 @@ import { useEffect, useState } from 'preact/hooks'
 import { Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
 import { typedNumber } from './numbers'
-import type { Trouble, Wrong as WrongField } from './protocol'
+import type { Trouble, WithoutTable, Wrong as WrongField } from './protocol'
 import { RangeField } from './range-field'
 import { type Known, post } from './stream'
 
-const TROUBLES: readonly (readonly [trouble: Trouble, label: string, about: string])[] = [
-  ['none', 'Up', 'as it should be'],
-  ['slow', 'Slow', 'each call waits first'],
-  ['throttled', 'Throttling', 'each call is refused as one too many'],
-  ['down', 'Away', 'connections are cut'],
+const TROUBLES: readonly (readonly [trouble: Trouble, label: string])[] = [
+  ['none', 'Up'],
+  ['slow', 'Slow'],
+  ['throttled', 'Throttling'],
+  ['down', 'Unavailable'],
 ]
 
+interface BreakProps {
+  readonly known: Known
+  /** Of the chosen caller. */
+  readonly withoutTable: WithoutTable | undefined
+}
+
 /** What is done to DynamoDB as the authorizers see it. */
-export function Break({ known: { hello, standing } }: { readonly known: Known }) {
+export function Break({ known: { hello, standing }, withoutTable }: BreakProps) {
   const [slowMs, setSlowMs] = useState('200')
   const [wrong, setWrong] = useState<WrongField>()
   /** What was chosen, until the gateway has done it. */
   const [chosen, setChosen] = useState<Trouble>()
-  const { trouble, circuitsOpen, instances } = standing
+  const { trouble } = standing
   useEffect(() => setChosen(undefined), [trouble])
   const choose = async (wanted: Trouble, ms: string) => {
     setChosen(wanted)
@@ -29,11 +35,11 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
   }
   if (!hello.isLocal) return null
   return (
-    <Panel id="break" title="Break it" about="DynamoDB, as the authorizers see it.">
+    <Panel id="break" title="Break it" about="DynamoDB, as the authorizers see it:">
       <fieldset>
         <legend class="hidden">DynamoDB is</legend>
         <div class="troubles">
-          {TROUBLES.map(([one, label, about]) => (
+          {TROUBLES.map(([one, label]) => (
             <label key={one}>
               <input
                 type="radio"
@@ -42,9 +48,7 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
                 checked={(chosen ?? trouble) === one}
                 onChange={() => void choose(one, slowMs)}
               />
-              <span>
-                <strong>{label}</strong> <span class="soft small">{about}</span>
-              </span>
+              <span>{label}</span>
             </label>
           ))}
         </div>
@@ -59,7 +63,7 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
         <RangeField
           id="slow"
           range="slowMs"
-          label="Delay when slow, in ms"
+          label="Delay, ms"
           wrong={wrong?.field === 'slowMs' ? wrong.message : undefined}
           value={slowMs}
           onType={(text) => {
@@ -70,22 +74,22 @@ export function Break({ known: { hello, standing } }: { readonly known: Known })
         <button type="submit">Make it slow</button>
       </form>
       <Wrong id="break-wrong" message={wrong && wrong.field !== 'slowMs' ? wrong.message : undefined} />
-      <div role="status" class="circuit" data-open={circuitsOpen} data-trouble={trouble}>
-        <p>
-          <strong>{circuitsOpen > 0 ? '△ Circuit breaker open' : '✓ Circuit breaker closed'}</strong>
-          {circuitsOpen > 0 && ` in ${circuitsOpen} of ${instances} authorizers`}
-        </p>
-        <p class="small soft">{adviceOf(trouble, circuitsOpen)}</p>
-      </div>
+      <p class="small soft advice" id="away">
+        {adviceOf(trouble, withoutTable)}
+      </p>
     </Panel>
   )
 }
 
-function adviceOf(trouble: Trouble, circuitsOpen: number): string {
-  if (circuitsOpen > 0)
-    return trouble === 'none'
-      ? 'They probe DynamoDB with one call at a time, and recover with the first that succeeds: send some requests.'
-      : 'They decide without DynamoDB at once, and try it now and then. Such decisions are marked as degraded (△).'
-  if (trouble === 'none') return 'It opens when half of the calls fail, and closes by itself.'
-  return 'Send requests: those that cannot be counted are decided by the tier’s failure mode, and marked as degraded (△).'
+function adviceOf(trouble: Trouble, withoutTable: WithoutTable | undefined): string {
+  if (trouble === 'none') return 'The circuit breaker opens when half of the calls fail, and closes by itself.'
+  if (trouble === 'slow') return 'Fire: decisions wait for it; one that would wait too long is made without it.'
+  return `Fire: while DynamoDB does not answer, the tier’s failure mode decides, which is ${modeText(withoutTable)}.`
+}
+
+function modeText({ failureMode, localShare }: WithoutTable = { failureMode: 'local', localShare: 1 }): string {
+  if (failureMode === 'allow') return 'allow: everything passes, uncounted'
+  if (failureMode === 'deny') return 'deny: nothing passes'
+  const percent = Number((localShare * 100).toFixed(2))
+  return `local: each authorizer counts in its own memory, and admits ${percent} % of what was left of every limit`
 }

@@ -9,19 +9,25 @@ export interface CallerActionsProps {
   readonly apiKey: string | null
   readonly look: Look | undefined
   readonly changed: () => void
+  /** Is told when something is asked for. */
+  readonly asked: () => void
+  /** Whether nothing else was asked for since. */
+  readonly isLatest: boolean
 }
 
 /** What the command line does to one caller. */
-export function CallerActions({ apiKey, look, changed }: CallerActionsProps) {
+export function CallerActions({ apiKey, look, changed, asked, isLatest }: CallerActionsProps) {
   const [units, setUnits] = useState('5')
   const [said, setSaid] = useState('')
   const [wrong, setWrong] = useState<WrongField>()
   const act = async (action: string) => {
-    const asked = { action, apiKey, units: typedNumber(units) }
-    const { ok, wrong } = await post<{ message: string; command: string }>('caller', asked)
+    asked()
+    setSaid('')
+    const body = { action, apiKey, units: typedNumber(units) }
+    const { ok, wrong } = await post<{ message: string; command: string }>('caller', body)
     setWrong(wrong)
     setSaid(ok ? `$ ${ok.command}\n${ok.message}` : '')
-    changed()
+    if (ok) changed()
   }
   return (
     <div class="stack">
@@ -30,7 +36,7 @@ export function CallerActions({ apiKey, look, changed }: CallerActionsProps) {
         <button type="button" onClick={() => void act('reset')}>
           Reset all limits
         </button>
-        <button type="button" onClick={() => void act(look?.blocked ? 'unblock' : 'block')}>
+        <button type="button" class="block" onClick={() => void act(look?.blocked ? 'unblock' : 'block')}>
           {look?.blocked ? 'Unblock' : 'Block'}
         </button>
         <form
@@ -56,7 +62,7 @@ export function CallerActions({ apiKey, look, changed }: CallerActionsProps) {
       </div>
       <Wrong id="caller-wrong" message={wrong && wrong.field !== 'units' ? wrong.message : undefined} />
       <pre role="status" class="said">
-        {said}
+        {isLatest && said}
       </pre>
     </div>
   )

@@ -23,15 +23,17 @@ interface Tiers {
   readonly yaml: string
 }
 
-interface ChangeProps extends CallerActionsProps {
+interface ChangeProps extends Omit<CallerActionsProps, 'asked' | 'isLatest'> {
   readonly known: Known
 }
 
 /** Limits and callers, changed as the command line would change them. */
 export function Change({ known: { hello, standing }, apiKey, look, changed }: ChangeProps) {
   const [tiers, setTiers] = useState<Tiers>()
-  /** Where it was asked for, and so where it is told. */
-  const [form, setForm] = useState<'limits' | 'yaml'>('limits')
+  /** What was chosen stays when the tiers change. */
+  const [tier, setTier] = useState<string>()
+  /** Where something was asked for last, and so where it is told: an old answer leaves when there is a new one. */
+  const [form, setForm] = useState<'limits' | 'yaml' | 'caller'>('limits')
   const read = useCallback(async () => {
     const answer = await fetch('console/tiers')
     if (answer.ok) setTiers(await answer.json())
@@ -51,7 +53,7 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
       title="Change"
       about="Applied as sluice tiers apply does it: to the table, and not to your file. In sluice history it is the console’s."
     >
-      <Limits key={`${at}`} tiers={tiers} first={look?.tier ?? undefined} asked={() => setForm('limits')}>
+      <Limits key={tiers.yaml} tiers={tiers} tier={tier ?? look?.tier ?? undefined} setTier={setTier} asked={() => setForm('limits')}>
         {form === 'limits' && told}
       </Limits>
       <details>
@@ -60,7 +62,13 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
           {form === 'yaml' && told}
         </Yaml>
       </details>
-      <CallerActions apiKey={apiKey} look={look} changed={changed} />
+      <CallerActions
+        apiKey={apiKey}
+        look={look}
+        changed={changed}
+        asked={() => setForm('caller')}
+        isLatest={form === 'caller'}
+      />
     </Panel>
   )
 }
@@ -73,9 +81,14 @@ interface FormProps {
   readonly children: ComponentChildren
 }
 
-function Limits({ tiers, first, asked, children }: FormProps & { readonly first: string | undefined }) {
+interface LimitsProps extends FormProps {
+  readonly tier: string | undefined
+  readonly setTier: (tier: string) => void
+}
+
+function Limits({ tiers, tier: wanted, setTier, asked, children }: LimitsProps) {
   const names = Object.keys(tiers.file.tiers)
-  const [tier, setTier] = useState(first !== undefined && names.includes(first) ? first : names[0]!)
+  const tier = wanted !== undefined && names.includes(wanted) ? wanted : names[0]!
   const [edited, setEdited] = useState<Readonly<Record<string, string>>>({})
   const [wrong, setWrong] = useState<WrongField>()
   const policies = tiers.file.tiers[tier]?.policies ?? []
@@ -184,8 +197,9 @@ function Yaml({ tiers, asked, children }: FormProps) {
 }
 
 function changeText({ state, message, at, inForceAt }: TierChange): string {
-  const when = clockText(at)
-  if (state === 'in-force')
-    return `Tiers: ${message} at ${when}. In force in all authorizers since ${clockText(inForceAt!)}, after ${durationText(inForceAt! - at)}.`
-  return state === 'failed' ? `Tiers: ${message}` : `Tiers: ${message} at ${when}. Not in force in all authorizers yet.`
+  if (state === 'unchanged') return `No changes at ${clockText(at)}: these limits are in force already.`
+  const applied = `${message || 'No changes'} at ${clockText(at)}.`
+  return state === 'in-force'
+    ? `${applied} In force in all authorizers after ${durationText(inForceAt! - at)}.`
+    : `${applied} Not in force in all authorizers yet.`
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Field, Wrong } from '../shared/field'
 import { Panel } from '../shared/panel'
-import { RANGES, typedNumber } from './numbers'
+import { typedNumber } from './numbers'
 import type { Pace, Wrong as WrongField } from './protocol'
 import { RangeField } from './range-field'
 import { type Known, post } from './stream'
@@ -33,9 +33,8 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
     setWrong(undefined)
   }
   const wrongOf = (field: string) => (wrong?.field === field ? wrong.message : undefined)
-  const sample = hello.samples.find((one) => one.route === route)!
   return (
-    <Panel id="fire" title="Fire" about="This process sends them, over HTTP, as any client would.">
+    <Panel id="fire" title="Fire">
       <Field id="who" label="Who" wrong={wrongOf('apiKey')}>
         {(attributes) => (
           <select
@@ -115,13 +114,16 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
           <RangeField
             id="rate"
             range="perSecond"
-            label={`Requests per second, ${RANGES.perSecond.from} to ${RANGES.perSecond.to}`}
+            label="A second"
             wrong={wrongOf('perSecond')}
             value={perSecond}
             onType={typedInto(setPerSecond)}
           />
         )}
-        <div class="row">
+        <p class="small soft sending" role="status">
+          {firingText(standing.firing)}
+        </p>
+        <div class="buttons">
           <button type="submit" class="main">
             Fire
           </button>
@@ -151,10 +153,6 @@ export function Fire({ known: { hello, standing }, apiKey, setApiKey, route, set
         Hold to fire: {HOLD_PER_SECOND} a second
       </button>
       <Wrong id="fire-wrong" message={wrongOf('')} />
-      <p class="small soft" role="status">
-        {firingText(standing.firing)}
-      </p>
-      <Curl url={hello.url} header={hello.keyHeader} apiKey={apiKey} route={route} target={sample.target} />
     </Panel>
   )
 }
@@ -165,50 +163,3 @@ function firingText(shot: Known['standing']['firing']): string {
   if (pace.kind === 'burst') return `Sending ${pace.requests} × ${shot.route}.`
   return `Sending ${shot.route}, ${pace.perSecond} a second${pace.kind === 'poisson' ? ' on average' : ''}.`
 }
-
-interface CurlProps {
-  readonly url: string
-  readonly header: string | null
-  readonly apiKey: string | null
-  readonly route: string
-  readonly target: string
-}
-
-/** The same request for a terminal. */
-function Curl({ url, header, apiKey, route, target }: CurlProps) {
-  const [said, setSaid] = useState('')
-  const method = route.split(' ')[0]!
-  const line = [
-    'curl -i',
-    ...(method === 'GET' ? [] : [`-X ${method}`]),
-    ...(apiKey !== null && header ? [`-H ${quoted(`${header}: ${apiKey}`)}`] : []),
-    quoted(`${url}${target}`),
-  ].join(' ')
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(line)
-      setSaid('Copied.')
-    } catch {
-      setSaid('The browser refuses: select the line and copy it.')
-    }
-  }
-  return (
-    <div class="curl">
-      <h3>The same in a terminal</h3>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keyboard */}
-      <pre tabIndex={0}>{line}</pre>
-      <div class="row">
-        <button type="button" onClick={copy}>
-          Copy
-        </button>
-        <span class="small soft" role="status">
-          {said}
-        </span>
-      </div>
-    </div>
-  )
-}
-
-/** For a POSIX shell. */
-const quoted = (text: string): string =>
-  /^[\w:/.=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`

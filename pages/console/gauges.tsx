@@ -1,8 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Panel } from '../shared/panel'
 import { durationText } from '../shared/time-text'
-import type { Gauge, WithoutTable } from './protocol'
+import type { Gauge } from './protocol'
 import type { Looked } from './stream'
+import { RUNNING } from './verdict-text'
 
 const MOVE_EVERY_MS = 200
 /** A bar of more units than these shows no single ones. */
@@ -11,21 +12,19 @@ const MAX_TICKS = 60
 interface GaugesProps {
   readonly looked: Looked | undefined
   readonly wrong: string | undefined
-  readonly route: string
   /** Whether authorizers cannot count in the table now. */
   readonly isAway: boolean
 }
 
 /** What the caller has left of each policy, moving as time gives units back. */
-export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
+export function Gauges({ looked, wrong, isAway }: GaugesProps) {
   const [now, setNow] = useState(Date.now())
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), MOVE_EVERY_MS)
     return () => clearInterval(timer)
   }, [])
   const elapsed = looked ? Math.max(0, now - looked.at) : 0
-  const all = looked?.look.gauges ?? []
-  const here = all.filter((one) => one.route === null || one.route === route)
+  const here = (looked?.look.gauges ?? []).filter((one) => one.isCharged)
   return (
     <Panel
       id="gauges"
@@ -36,17 +35,12 @@ export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
             of <code>{looked.look.subject}</code>
             {looked.look.tier && `, tier ${looked.look.tier}`}
             {looked.look.blocked && ', which is blocked'}
+            {isAway && ', as counted in DynamoDB until now'}
           </>
         )
       }
     >
       {wrong && <p class="wrong">{wrong}</p>}
-      {isAway && (
-        <p class="soft" id="away">
-          This is what the table has. While the authorizers cannot reach it, the tier’s failure mode decides, which is{' '}
-          {modeText(looked?.look.withoutTable)}.
-        </p>
-      )}
       <ul class="gauges">
         {here.map((gauge) => (
           <Bar key={`${gauge.policy} ${gauge.route}`} gauge={gauge} elapsed={elapsed} />
@@ -56,27 +50,20 @@ export function Gauges({ looked, wrong, route, isAway }: GaugesProps) {
   )
 }
 
-function modeText({ failureMode, localShare }: WithoutTable = { failureMode: 'local', localShare: 1 }): string {
-  if (failureMode === 'allow') return 'allow: everything passes, uncounted'
-  if (failureMode === 'deny') return 'deny: nothing passes'
-  const percent = Number((localShare * 100).toFixed(2))
-  return `local: each authorizer counts in its own memory, and admits ${percent} % of what was left of every limit`
-}
-
 function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: number }) {
   const { policy, route, who, counts, algorithm, limit, whole, window } = gauge
   const { remaining, nextMs } = at(gauge, elapsed)
   const wholeMs = Math.max(0, gauge.wholeMs - elapsed)
   const share = whole > 0 ? Math.max(0, Math.min(1, remaining / whole)) : 0
-  const per = counts === 'running requests' ? 'at a time' : `per ${window}`
+  const per = counts === RUNNING ? 'at a time' : `per ${window}`
   return (
     <li data-policy={policy} data-remaining={remaining}>
       <p class="name">
         <strong>{policy}</strong>
         {route && <code> {route}</code>}{' '}
         <span class="soft">
-          {who && `of ${who}, `}
-          {limit.toLocaleString('en')} {counts ?? 'units'} {per}, {algorithm}
+          {limit.toLocaleString('en')} {counts ?? 'units'} {per}
+          {who && ', all callers'}, {algorithm}
         </span>
       </p>
       <div
@@ -94,12 +81,16 @@ function Bar({ gauge, elapsed }: { readonly gauge: Gauge; readonly elapsed: numb
         <strong>
           {Math.max(0, remaining).toLocaleString('en')} of {whole.toLocaleString('en')} left
         </strong>
-        <span class="soft">
-          {nextMs === null ? ', full' : `, next unit in ${durationText(nextMs)}, full in ${durationText(wholeMs)}`}
-        </span>
+        <span class="soft">{restText(counts, nextMs, wholeMs)}</span>
       </p>
     </li>
   )
+}
+
+function restText(counts: string | null, nextMs: number | null, wholeMs: number): string {
+  if (nextMs === null) return ', full'
+  if (counts === RUNNING) return `, one more when a request ends, at the latest in ${durationText(nextMs)}`
+  return `, next unit in ${durationText(nextMs)}, full in ${durationText(wholeMs)}`
 }
 
 /** By the forecast, as long as nothing is sent. */

@@ -1,20 +1,31 @@
-import { Panel } from '../shared/panel'
 import { clockText } from '../shared/time-text'
+import { Answer } from './answer'
+import { Curl } from './curl'
 import type { LastWrite } from './protocol'
-import type { Looked } from './stream'
+import type { Known, Looked } from './stream'
 
 interface InsideProps {
+  readonly known: Known
   readonly looked: Looked | undefined
-  readonly writes: readonly LastWrite[]
-  readonly aheadMs: number
+  readonly apiKey: string | null
+  readonly route: string
 }
 
-/** What is stored of the caller, and the write that last changed something. */
-export function Inside({ looked, writes, aheadMs }: InsideProps) {
+/** The request for a terminal, its answer, what is stored of the caller, and the write that last changed something. */
+export function Inside({ known: { hello, standing, aheadMs }, looked, apiKey, route }: InsideProps) {
+  const { last, writes } = standing
+  const { target } = hello.samples.find((one) => one.route === route)!
   const items = looked?.look.items ?? []
   const write = writes.find(({ key }) => key === items[0]?.key) ?? writes[0]
   return (
-    <Panel id="inside" title="Look inside" about="All policies of a caller are in one item of DynamoDB.">
+    <details class="panel" id="inside">
+      <summary>
+        <h2>Look inside</h2>{' '}
+        <span class="small soft">the headers of the last answer, the stored item, the last write</span>
+      </summary>
+      <Curl url={hello.url} header={hello.keyHeader} apiKey={apiKey} route={route} target={target} />
+      <Answer last={last} />
+      <h3>All policies of a caller are in one item of DynamoDB</h3>
       {looked && items.length === 0 && <p class="small soft">Nothing is stored of this caller: no unit is in use.</p>}
       {items.map(({ key, of, bytes, attributes }) => (
         <div class="scroll" key={key}>
@@ -47,7 +58,7 @@ export function Inside({ looked, writes, aheadMs }: InsideProps) {
         </div>
       ))}
       {write && <Write write={write} aheadMs={aheadMs} />}
-    </Panel>
+    </details>
   )
 }
 

@@ -1,12 +1,10 @@
 /** What the console's page and the local gateway tell each other. Times are epoch milliseconds of the gateway. */
 
-/** What came of a request. `error` is 5xx; `other` any further status. */
-export type Outcome = 'allowed' | 'denied' | 'unauthorized' | 'error' | 'other'
-
-export const OUTCOMES = ['allowed', 'denied', 'unauthorized', 'error', 'other'] as const satisfies readonly Outcome[]
-
-/** One request: when it was answered, the index of its outcome, and 1 where it was decided without the table. */
-export type Dot = readonly [at: number, outcome: number, degraded: 0 | 1]
+/** How many requests of a second, which is its epoch seconds, were allowed, denied, and so on. */
+export type Tally = readonly [
+  second: number,
+  counts: readonly [allowed: number, denied: number, allowedDegraded: number, deniedDegraded: number, other: number],
+]
 
 /** A request that the gateway sends; a page chooses among these. */
 export interface Sample {
@@ -74,7 +72,8 @@ export interface Standing {
 
 export interface TierChange {
   readonly at: number
-  readonly state: 'applying' | 'in-force' | 'failed'
+  /** `unchanged`: the table had it already, so there was nothing to apply. */
+  readonly state: 'applying' | 'in-force' | 'unchanged'
   /** When all authorizers had it. */
   readonly inForceAt?: number
   readonly message: string
@@ -89,6 +88,24 @@ export interface LastAnswer {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
+  /** How the authorizer decided it; absent where it did not. */
+  readonly decision?: Decision | undefined
+  /** Of which burst it is, and how many of that passed so far. */
+  readonly burst?: { readonly requests: number; readonly passed: number }
+}
+
+/** A decision in the authorizer's context. */
+export interface Decision {
+  readonly allowed: boolean
+  readonly degraded: boolean
+  readonly reason: string
+  /** Which denied, or has least left. */
+  readonly policy: string
+  readonly detail: string
+  readonly limit: number
+  readonly remaining: number
+  /** Seconds. */
+  readonly retryAfter: number
 }
 
 /** An `UpdateItem` as an authorizer sent it. */
@@ -114,7 +131,7 @@ export interface Hello {
   readonly url: string
   /** Whether DynamoDB is on this machine, so that a page may change and break it. */
   readonly isLocal: boolean
-  readonly dots: readonly Dot[]
+  readonly tallies: readonly Tally[]
   readonly standing: Standing
 }
 
@@ -127,6 +144,8 @@ export interface Full {
 /** A policy of a caller and how it stands. */
 export interface Gauge {
   readonly policy: string
+  /** Whether requests of the route that was asked for are counted by it. */
+  readonly isCharged: boolean
   readonly route: string | null
   /** Who shares it, where it is not the caller's own. */
   readonly who?: string

@@ -1,19 +1,20 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Dot, Full, Hello, Look, Standing, Wrong } from './protocol'
+import type { Full, Hello, Look, Standing, Tally, Wrong } from './protocol'
 
-const KEEP_MS = 125_000
+const KEEP_SECONDS = 125
 
-/** What the page knows. `dots` is one list that grows, for what draws at its own pace. */
+/** What the page knows. `tallies` is one map, by second, for what draws at its own pace. */
 export interface Known {
   readonly hello: Hello
   readonly standing: Standing
-  readonly dots: Dot[]
+  readonly tallies: Map<number, Tally[1]>
   /** Added to this clock it is the gateway's. */
   readonly aheadMs: number
 }
 
 /** A caller as they stood at a moment of this page's clock. */
 export interface Looked {
+  readonly apiKey: string | null
   readonly look: Look
   readonly at: number
 }
@@ -36,16 +37,16 @@ export function useStream(): { readonly known: Known | undefined; readonly conne
     source.addEventListener('hello', ({ data }) => {
       const hello = JSON.parse(data) as Hello
       const { standing } = hello
-      setKnown({ hello, standing, dots: [...hello.dots], aheadMs: standing.now - Date.now() })
+      setKnown({ hello, standing, tallies: new Map(hello.tallies), aheadMs: standing.now - Date.now() })
       setConnection('connected')
     })
-    source.addEventListener('dots', ({ data }) => {
+    source.addEventListener('tallies', ({ data }) => {
       setKnown((before) => {
         if (!before) return before
-        before.dots.push(...(JSON.parse(data) as Dot[]))
-        const from = Date.now() + before.aheadMs - KEEP_MS
-        const first = before.dots.findIndex(([at]) => at >= from)
-        before.dots.splice(0, first === -1 ? before.dots.length : first)
+        const { tallies, aheadMs } = before
+        for (const [second, counts] of JSON.parse(data) as Tally[]) tallies.set(second, counts)
+        const from = (Date.now() + aheadMs) / 1000 - KEEP_SECONDS
+        for (const second of tallies.keys()) if (second < from) tallies.delete(second)
         return before
       })
     })

@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { changesInWords, conditionsInWords, meaningOf } from '../../local/console/item-text'
 import { Record } from '../../local/console/record'
+import { barsOf, ticksFor } from '../../pages/console/bars'
 import { headerText } from '../../pages/console/header-text'
 
 describe('what the console says', () => {
@@ -31,23 +33,48 @@ describe('what the console says', () => {
     expect(meaningOf('L5AZa1', new Map())).toContain('not in force any more')
   })
 
-  it('counts what was decided, forgets marks after two minutes, and tells new ones once', () => {
+  it('counts what was decided, by second, forgets it after two minutes, and tells new counts once', () => {
     let now = 0
     const record = new Record(() => now)
-    const decided = (status: number, context: { [key: string]: unknown }) =>
-      record.decided({ method: 'GET', path: '/', status, context } as never)
+    const decided = (status: number, context: { [key: string]: unknown }, id = '') =>
+      record.decided({ id, method: 'GET', path: '/', status, context })
     decided(200, { allowed: true })
-    decided(429, { allowed: false })
+    decided(429, { allowed: false, policy: 'per-minute', remaining: 0, retryAfter: '13' }, 'a')
+    now = 1500
     decided(200, { allowed: true, degraded: true })
-    expect(record.counts).toMatchObject({ requests: 3, allowed: 2, denied: 1, degraded: 1, allowedWatched: 0 })
+    decided(403, { allowed: 'false', degraded: 'true' })
+    decided(503, { allowed: true })
+    expect(record.counts).toMatchObject({ requests: 5, allowed: 2, denied: 2, degraded: 2, allowedWatched: 0 })
+    expect(record.decisionOf('a')).toMatchObject({ allowed: false, policy: 'per-minute', retryAfter: 13 })
+    expect(record.decisionOf('b')).toBeUndefined()
     expect(record.takeNew()).toEqual([
-      [0, 0, 0],
-      [0, 1, 0],
-      [0, 0, 1],
+      [0, [1, 1, 0, 0, 0]],
+      [1, [0, 0, 1, 1, 1]],
     ])
     expect(record.takeNew()).toEqual([])
-    now = 126_000
-    expect(record.dots).toEqual([])
-    expect(record.counts.requests).toBe(3)
+    now = 127_000
+    expect(record.tallies).toEqual([])
+    expect(record.counts.requests).toBe(5)
+  })
+
+  it('has every request of the last two minutes in one bar, below the top of the axis', () => {
+    const counts = fc.tuple(fc.nat(99), fc.nat(9999), fc.nat(99), fc.nat(99), fc.nat(9))
+    const tallies = fc.uniqueArray(fc.tuple(fc.integer({ min: 1000, max: 1120 }), counts), { selector: ([at]) => at })
+    fc.assert(
+      fc.property(tallies, (all) => {
+        const bars = barsOf(all, 1_120_500)
+        const inReach = all.filter(([second]) => second >= 1002)
+        const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0)
+        for (const kind of [0, 1, 2, 3, 4])
+          expect(sum(bars.map((bar) => bar.counts[kind]!))).toBe(sum(inReach.map(([, one]) => one[kind]!)))
+        expect(sum(bars.map(({ total }) => total))).toBe(sum(inReach.flatMap(([, one]) => one)))
+        expect(new Set(bars.map(({ from }) => from)).size).toBe(bars.length)
+        const highest = Math.max(0, ...bars.map(({ total }) => total))
+        const ticks = ticksFor(highest)
+        expect(ticks.at(-1)).toBeGreaterThanOrEqual(highest)
+        expect(ticks.every(Number.isInteger)).toBe(true)
+        expect(ticks.length).toBeLessThanOrEqual(6)
+      }),
+    )
   })
 })

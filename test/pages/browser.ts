@@ -59,3 +59,27 @@ export async function seriousIn(page: Page): Promise<string[]> {
 }
 
 const axeSource = (): string => require('axe-core').source
+
+/**
+ * Remembers where everything is that can be pressed.
+ *
+ * @returns a function that says what has moved since, been resized or gone, each in a line. Unlike the browser's own
+ * layout shift score it knows no grace time after a click. What a page scrolls by does not count.
+ */
+export async function rememberPlaces(page: Page): Promise<() => Promise<readonly string[]>> {
+  await page.evaluate(`window.placesBefore = ${PLACES}`)
+  return () =>
+    page.evaluate(`(() => {
+      const now = ${PLACES}
+      return [...window.placesBefore].flatMap(([one, place]) =>
+        now.get(one) === place ? [] : [(one.textContent || one.id) + ': ' + place + ' → ' + (now.get(one) ?? 'gone')])
+    })()`)
+}
+
+/** Left, top, width and height of each on the page, in pixels. */
+const PLACES = `new Map([...document.querySelectorAll('a[href], button, input, select, textarea, summary')]
+  .filter((one) => one.checkVisibility())
+  .map((one) => {
+    const { x, y, width, height } = one.getBoundingClientRect()
+    return [one, [x + scrollX, y + scrollY, width, height].map(Math.round).join(' ')]
+  }))`

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { connect } from '../../local/dynamodb'
 import { startGuardedEngine } from '../../local/engines/guarded-engine'
 import { sluice } from '../cli/command-line'
-import { describeInBrowser, openBrowser, seriousIn } from './browser'
+import { describeInBrowser, openBrowser, rememberPlaces, seriousIn } from './browser'
 import { startDev } from './dev'
 
 const PATIENCE = { timeout: 30_000 }
@@ -73,11 +73,15 @@ describeInBrowser('the console in a browser', () => {
 
   it('fires a burst until 429: the gauge is at 0, and the backend has seen the allowed ones only', async () => {
     await fire(25)
-    await fire(1) // of those sent at once, an allowed one may be answered last
-    await becomes('.why[data-kind="denied"]')
+    await becomes('.why[data-kind="denied"]') // of those sent at once, whichever was answered last
+    expect(await why()).toContain('20 of this burst of 25 passed')
+    await fire(1)
     await becomes('[data-policy="per-minute"][data-remaining="0"]')
     expect(await meter('per-minute').getAttribute('aria-valuenow')).toBe('0')
-    expect(await page.locator('.why').textContent()).toMatch(/Denied with 429.*limit of 20 units/s)
+    expect(await why()).toMatch(/Denied with 429.*limit of 20 units/s)
+    expect(await why()).toMatch(/Passes.*at \d\d:\d\d:\d\d, when enough of “per-minute” is free again/)
+    expect(await why()).toContain('Nobody but callers at the same address, 127.0.0.1')
+    expect(await why()).toContain('✓ Up. The circuit breaker is closed')
     const [reached, allowed] = [await backend(), await counter('allowed')]
     expect(reached).toBe(allowed)
     const cost = (await page.locator('#counters dl > div').last().locator('.soft').textContent())!
@@ -89,10 +93,14 @@ describeInBrowser('the console in a browser', () => {
     expect(reachedThen).toBe(await counter('allowed'))
     expect(await counter('backend')).toBe(reachedThen)
     expect(await counter('denied')).toBeGreaterThanOrEqual(10)
-    expect(await page.locator('[data-lane="denied"]').getAttribute('data-count')).toBe(String(await counter('denied')))
+    for (const kind of ['allowed', 'denied']) {
+      const drawn = page.locator(`.legend [data-kind="${kind}"]`)
+      await until(async () => (await drawn.getAttribute('data-count')) === String(await counter(kind)))
+    }
   })
 
   it('explains the headers, the stored item and the last write', async () => {
+    await page.locator('#inside > summary').click()
     expect(await page.locator('#answer').textContent()).toMatch(
       /Policy per-minute: 0 units left; the request would pass/,
     )
@@ -100,6 +108,7 @@ describeInBrowser('the console in a browser', () => {
     expect(inside).toContain('units used in window number')
     expect(inside).toContain('this write was not applied before')
     expect(inside).toMatch(/add 1 to \w+ \(per-minute: units in window \d+\)/)
+    await page.locator('#inside > summary').click()
   })
 
   it('says beside the field what is wrong, and changes nothing', async () => {
@@ -131,6 +140,15 @@ describeInBrowser('the console in a browser', () => {
     expect(await page.locator('#change [data-change]').count()).toBe(0)
   })
 
+  it('says that there is nothing to change, and nothing else beside it', async () => {
+    await field('per-minute: limit').fill('20')
+    await button('Apply limits').click()
+    await becomes('#change form [data-change="unchanged"]')
+    expect(await page.locator('#change form [data-change]').textContent()).toMatch(
+      /^No changes at \d\d:\d\d:\d\d: these limits are in force already\.$/,
+    )
+  })
+
   it('changes a tier, says when it is in force, and the next requests are held to it', async () => {
     await field('per-minute: limit').fill('40')
     await button('Apply limits').click()
@@ -146,6 +164,9 @@ describeInBrowser('the console in a browser', () => {
   it('resets a caller, blocks it, and lets it in again', async () => {
     await button('Reset all limits').click()
     await becomes('[data-policy="per-minute"][data-remaining="40"]')
+    await until(async () => (await page.locator('.said').textContent())!.includes('$ sluice reset ip:127.0.0.1'))
+    expect(await page.locator('#change form [data-change]').count()).toBe(0) // the old answer has left
+    expect(await why()).toContain('perhaps now: limits or the caller were changed since')
     await button('Block').click()
     await button('Unblock').waitFor(PATIENCE)
     const denied = await counter('denied')
@@ -162,30 +183,87 @@ describeInBrowser('the console in a browser', () => {
   })
 
   it('marks degraded decisions while DynamoDB is away, opens the circuit, and recovers', async () => {
-    const marked = async () => Number(await page.locator('[data-lane="degraded"]').getAttribute('data-count'))
+    const marked = async () => {
+      const counts = await page.locator('.legend [data-kind$="-degraded"]').all()
+      return (await Promise.all(counts.map((one) => one.getAttribute('data-count')))).reduce((a, b) => a + Number(b), 0)
+    }
     const before = await marked()
-    await page.getByRole('radio', { name: /^Away/ }).check()
+    await page.getByRole('radio', { name: 'Unavailable' }).check()
     await becomes('.circuit[data-trouble="down"]')
-    await becomes('#away')
     await fire(30)
     await becomes('.circuit:not([data-open="0"])')
     expect(await marked()).toBeGreaterThan(before)
     await fire(30) // nobody’s share is left
     await until(async () => /Denied with 429 without DynamoDB/.test(await why()))
     expect(await why()).toContain(
-      'failure mode decided, which is local: each of the 2 authorizers counts in its own memory, and admits 20 % (localShare) of what was left, here at most 8 of 40 units. That share is used up. Try again in',
+      'failure mode decided, which is local: each of the 2 authorizers counts in its own memory, and admits 20 % (localShare) of what was left, here at most 8 of 40 units. That share is used up.',
     )
+    expect(await why()).toMatch(/Passes.*sooner once DynamoDB answers again.*Who else.*Everybody.*✕ Unavailable/)
     expect(await page.locator('#away').textContent()).toContain('which is local: each authorizer counts')
-    await page.getByRole('radio', { name: /^Up/ }).check()
+    await page.getByRole('radio', { name: 'Up' }).check()
     await becomes('.circuit[data-trouble="none"]')
     await field('How').selectOption('steady')
-    await field('Requests per second, 0.2 to 200').fill('5')
+    await field('A second').fill('5')
     await button('Fire').click()
     await becomes('.circuit[data-open="0"]')
     await button('Stop').click()
     const after = await marked()
     await fire(5)
     expect(await marked()).toBeLessThanOrEqual(after) // the first ones may be two minutes old
+  })
+
+  it('moves nothing that can be pressed when something is pressed, on a wide screen and on a narrow one', async () => {
+    for (const [width, who] of [
+      [1440, 'demo-free-key (tier free)'],
+      [400, 'demo-pro-key (tier pro)'], // of whom no instance remembers a denial
+    ] as const) {
+      await page.setViewportSize({ width, height: 900 })
+      await field('Who').selectOption(who)
+      await becomes('[data-policy="per-hour"]')
+      const moved = await rememberPlaces(page)
+      const press = async (name: string, becomesThen: string, act = () => button(name).click()) => {
+        await act()
+        await becomes(becomesThen)
+        expect({ width, name, moved: await moved() }).toEqual({ width, name, moved: [] })
+      }
+      const choose = (name: string, trouble: string) =>
+        press(name, `.circuit[data-trouble="${trouble}"]`, () => page.getByRole('radio', { name }).check())
+      await press('Reset all limits', '.said:not(:empty)')
+      await press('Fire one', '.why[data-kind="allowed"]')
+      await press('Hold to fire: 20 a second', '.why[data-kind="allowed"]')
+      await choose('Unavailable', 'down')
+      await press('Fire without DynamoDB', '.why[data-kind="degraded"]', () => fire(10))
+      await choose('Throttling', 'throttled')
+      await choose('Slow', 'slow')
+      await press('Make it slow', '.circuit[data-trouble="slow"]')
+      await choose('Up', 'none')
+      await press('a wrong number', '#requests-wrong', async () => {
+        await field('Requests').fill('0')
+        await button('Fire').click()
+      })
+      await press('Apply limits', '#change form [data-change="unchanged"]')
+      await press('Block', '.block:has-text("Unblock")')
+      await press('Fire', '.why[data-kind="denied"]', () => fire(50))
+      await press('Unblock', '.block:text-is("Block")')
+      await press('Refund', '.said:has-text("refund")')
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+  })
+
+  it('notices what moves, is resized and goes: what the test above compares', async () => {
+    const other = await browser.newPage()
+    await other.setContent(`<p id="above"></p><button onclick="above.textContent = 'more'">Grow</button>
+      <button onclick="this.textContent = 'a longer one'">Widen</button><p><button onclick="this.remove()">Leave</button>`)
+    const press = async (name: string) => {
+      const moved = await rememberPlaces(other)
+      expect(await moved()).toEqual([])
+      await other.getByRole('button', { name }).click()
+      return moved()
+    }
+    expect(await press('Grow')).toHaveLength(3)
+    expect(await press('Widen')).toEqual([expect.stringMatching(/^a longer one: /)])
+    expect(await press('Leave')).toEqual([expect.stringMatching(/^Leave: .* → gone$/)])
+    await other.close()
   })
 
   it('says after a reload, too, of when the last verdict is', async () => {

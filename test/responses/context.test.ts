@@ -53,6 +53,17 @@ test('a denied request', () => {
   })
 })
 
+test('a policy of running requests counts requests, not units', () => {
+  const shapes = [{ name: 'running', limit: 3, windowMs: 60_000, counter: { isEndedByOthers: true } }, ...SHAPES]
+  const detailOf = (given: Parameters<typeof standing>[0]) =>
+    toContext({ decision: decisionOf('running', { running: standing({ limit: 3, ...given }) }), ...FACTS, shapes })
+      .detail
+  expect(detailOf({ allowed: false, remaining: 0, retryAfterMs: 1000 })).toBe(
+    'The limit of 3 concurrent requests in the policy running is used up. Try again in 1 second.',
+  )
+  expect(detailOf({ remaining: 2 })).toBe('2 of 3 concurrent requests are left in the policy running.')
+})
+
 test('a request of a caller who is locked out', () => {
   expect(toContext({ decision: { ...DENIED, lockedOut: true, retryAfterMs: 900_000 }, ...FACTS })).toMatchObject({
     allowed: false,

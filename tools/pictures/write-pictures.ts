@@ -20,26 +20,24 @@ interface Picture {
   readonly prepare: (page: Page) => Promise<unknown>
 }
 
+/** Some traffic, then more than the limit allows. */
+async function fireAtTheConsole(page: Page): Promise<void> {
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  await page.getByLabel('How', { exact: true }).selectOption('poisson')
+  await page.getByLabel('A second', { exact: true }).fill('2')
+  await button('Fire').click()
+  await page.waitForTimeout(8000) // so that there is something to see
+  await button('Stop').click()
+  await page.getByLabel('How', { exact: true }).selectOption('burst')
+  await page.getByLabel('Requests', { exact: true }).fill('25')
+  await button('Fire').click()
+  await page.locator('.why[data-kind="denied"]').waitFor()
+  await page.locator('[data-policy="per-minute"][data-remaining="0"]').waitFor()
+}
+
 const PICTURES: readonly Picture[] = [
-  {
-    name: 'console',
-    path: '/_local/',
-    width: 1240,
-    height: 800,
-    async prepare(page) {
-      const button = (name: string) => page.getByRole('button', { name, exact: true })
-      await page.getByLabel('How', { exact: true }).selectOption('poisson')
-      await page.getByLabel('Requests per second, 0.2 to 200').fill('2')
-      await button('Fire').click()
-      await page.waitForTimeout(8000) // so that there is something to see
-      await button('Stop').click()
-      await page.getByLabel('How', { exact: true }).selectOption('burst')
-      await page.getByLabel('Requests', { exact: true }).fill('12')
-      await button('Fire').click()
-      await page.locator('.why[data-kind="denied"]').waitFor()
-      await page.locator('[data-policy="per-minute"][data-remaining="0"]').waitFor()
-    },
-  },
+  { name: 'console', path: '/_local/', width: 1440, height: 860, prepare: fireAtTheConsole },
+  { name: 'console-narrow', path: '/_local/', width: 400, height: 1480, prepare: fireAtTheConsole },
   {
     name: 'lab',
     path: '/_local/lab#scenario=random',
@@ -49,13 +47,15 @@ const PICTURES: readonly Picture[] = [
   },
 ]
 
-/** `npm run docs:pictures`: the pictures of the pages that documents show, in light and in dark. */
+/** `npm run docs:pictures`: the pictures of the pages that documents show, in light and in dark; or of those named. */
 async function main(): Promise<void> {
   if (chromiumPath() === undefined) throw new Error('there is no Chromium here: bash .ci/chromium installs it')
   mkdirSync(FOLDER, { recursive: true })
   const [dev, browser] = await Promise.all([startDev(), openBrowser()])
   try {
+    const only = process.argv.slice(2)
     for (const { name, path, width, height, prepare } of PICTURES) {
+      if (only.length > 0 && !only.includes(name)) continue
       const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor: 1.5 })
       await page.goto(`${dev.url}${path}`)
       await prepare(page)
