@@ -213,13 +213,13 @@ describeInBrowser('the console in a browser', () => {
   })
 
   it('moves nothing that can be pressed when something is pressed, on a wide screen and on a narrow one', async () => {
-    for (const [width, who] of [
-      [1440, 'demo-free-key (tier free)'],
-      [400, 'demo-pro-key (tier pro)'], // of whom no instance remembers a denial
+    for (const [width, tier] of [
+      [1440, 'free'],
+      [400, 'pro'], // of whom no instance remembers a denial
     ] as const) {
       await page.setViewportSize({ width, height: 900 })
-      await field('Who').selectOption(who)
-      await becomes('[data-policy="per-hour"]')
+      await field('Who').selectOption(`demo-${tier}-key (tier ${tier})`)
+      await becomes(`#gauges header:has-text("client:demo-${tier}")`)
       const moved = await rememberPlaces(page)
       const press = async (name: string, becomesThen: string, act = () => button(name).click()) => {
         await act()
