@@ -287,4 +287,10 @@ export const CHANGES: readonly Change[] = [
       (props) => `sluice: ${props}.logRemovalPolicy?: RemovalPolicy`,
     ),
   },
+  {
+    why: 'whoever began with an empty folder had to write the program',
+    changelog: '`sluice init` in a folder without a program',
+    added: ['init --express'],
+    changed: [['init --for <what> (cdk, http-api, library)', 'init --for <what> (cdk, http-api, express, library)']],
+  },
 ]
