@@ -2,7 +2,7 @@ import { resolved } from '../shared/colours'
 import { clockText } from '../shared/time-text'
 import { BAR_SECONDS, type Bar, KINDS, SPAN_SECONDS, ticksFor } from './bars'
 
-export const HEIGHT = 180
+const HEIGHT = 180
 const FONT = '11px system-ui, sans-serif'
 /** Room for the axes, and above the bars for the total of the highest. */
 const ROOM = { left: 38, right: 10, top: 16, bottom: 20 }
