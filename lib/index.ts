@@ -18,6 +18,7 @@ export type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-ap
 export type { AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 export type { SelectionOptions } from './protect/selection'
+export type { ProtectSpecRestApiOptions, SpecRestApiProtection } from './protect/spec-rest-api'
 export type { UnprotectOptions } from './protect/unprotect'
 export type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 export { RateLimiter } from './rate-limiter'

@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib'
-import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { IRestApi, RestApi, SpecRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Role } from 'aws-cdk-lib/aws-iam'
@@ -15,12 +15,14 @@ import { grantSettle } from './grant-settle'
 import { invokeRoleFor, permissionMistakes } from './invoke-role'
 import { nameForCommandLine } from './limiter-output'
 import { LimiterTables } from './limiter-tables'
+import type { OwnApi } from './protect/api-kind'
 import type { ProtectingLimiter } from './protect/call-permission'
 import type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-api'
 import type { AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 import { cachingAuthorizers } from './protect/never-cached'
-import { attachToApi, type Protector, protectApi } from './protect/protect-api'
+import { type ApiProtection, attachToApi, type ProtectOptions, type Protector, protectApi } from './protect/protect-api'
 import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
+import type { ProtectSpecRestApiOptions, SpecRestApiProtection } from './protect/spec-rest-api'
 import { type UnprotectOptions, unprotectApi } from './protect/unprotect'
 import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 import type { RateLimiterProps } from './rate-limiter-props'
@@ -150,17 +152,16 @@ export class RateLimiter extends WatchedLimiter {
 
   /**
    * Limits every request to an API, or to some of its methods or routes; for a WebSocket API, every connection. A
-   * method that already has an authorizer is an error, because its check would be lost.
+   * method that already has an authorizer is an error, because its check would be lost. A `SpecRestApi` gets the limiter
+   * into its OpenAPI document, inline or from a local file.
    *
    * @returns the resources that were created for it, in the API's stack.
    */
   protect(api: RestApi, options?: ProtectRestApiOptions): RestApiProtection
+  protect(api: SpecRestApi, options?: ProtectSpecRestApiOptions): SpecRestApiProtection
   protect(api: HttpApi, options?: ProtectHttpApiOptions): HttpApiProtection
   protect(api: WebSocketApi, options?: ProtectWebSocketApiOptions): WebSocketApiProtection
-  protect(
-    api: RestApi | HttpApi | WebSocketApi,
-    options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
-  ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
+  protect(api: OwnApi, options: ProtectOptions = {}): ApiProtection {
     return protectApi(this.protector(), api, options)
   }
 

@@ -1,16 +1,18 @@
 import { Stack, Token } from 'aws-cdk-lib'
-import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { IRestApi, RestApi, SpecRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { Role } from 'aws-cdk-lib/aws-iam'
 import { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { invokeRoleFor } from './invoke-role'
+import type { OwnApi } from './protect/api-kind'
 import type { ProtectingLimiter } from './protect/call-permission'
 import type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-api'
 import type { AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
-import { attachToApi, type Protector, protectApi } from './protect/protect-api'
+import { type ApiProtection, attachToApi, type ProtectOptions, type Protector, protectApi } from './protect/protect-api'
 import type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
+import type { ProtectSpecRestApiOptions, SpecRestApiProtection } from './protect/spec-rest-api'
 import type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 
 /** Options of a limiter that another app or account has deployed. */
@@ -55,12 +57,10 @@ export class SharedRateLimiter extends Construct {
 
   /** As `protect` of the limiter itself; `as` is refused, since labels are in the limiter's table. */
   protect(api: RestApi, options?: ProtectRestApiOptions): RestApiProtection
+  protect(api: SpecRestApi, options?: ProtectSpecRestApiOptions): SpecRestApiProtection
   protect(api: HttpApi, options?: ProtectHttpApiOptions): HttpApiProtection
   protect(api: WebSocketApi, options?: ProtectWebSocketApiOptions): WebSocketApiProtection
-  protect(
-    api: RestApi | HttpApi | WebSocketApi,
-    options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
-  ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
+  protect(api: OwnApi, options: ProtectOptions = {}): ApiProtection {
     return protectApi(this.protector(), api, options)
   }
 

@@ -31,6 +31,32 @@ export const ACCESS_DENIED_PARAMETERS: Readonly<Record<string, string>> = Object
   Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]),
 )
 
+/** The response type that answers an error of the client where the API has none of the error's own type. */
+export const DEFAULT_4XX = 'DEFAULT_4XX'
+
+interface ResponseParts {
+  /** `gatewayresponse.header.Retry-After` and its value. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Bodies by content type. */
+  readonly templates: Readonly<Record<string, string>>
+}
+
+/** A gateway response that answers 429: its other headers, such as CORS, and content types stay. */
+export const answering429 = ({ parameters, templates }: ResponseParts) => ({
+  statusCode: ACCESS_DENIED.statusCode,
+  parameters: mergeOver(parameters, ACCESS_DENIED_PARAMETERS),
+  templates: { ...templates, ...ACCESS_DENIED.templates },
+})
+
+/** Puts headers over others: their names are compared without regard to case (RFC 9110 §5.1). */
+export function mergeOver(
+  below: Readonly<Record<string, string>>,
+  above: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const taken = new Set(Object.keys(above).map((name) => name.toLowerCase()))
+  return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
+}
+
 /**
  * What API Gateway makes of a header's mapping expression (`context.authorizer.key`, or a literal in single quotes) or
  * of a body template (`$context.authorizer.key` anywhere): one pass, nothing escaped. That a missing key becomes an

@@ -1,11 +1,5 @@
 import type { GatewayResponse, Integration, Values } from './api-state'
 
-/** Puts values over others; names are compared as headers are, without regard to case. */
-export function mergeOver(below: Values, above: Values): Record<string, string> {
-  const taken = new Set(Object.keys(above).map((name) => name.toLowerCase()))
-  return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
-}
-
 /** A change as its step records it. */
 export interface Change<T> {
   /** What reverting restores. */

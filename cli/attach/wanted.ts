@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
+import { answering429 } from '../../provisioning/gateway-response'
 import { mappingsBeside } from '../../provisioning/response-mapping'
 import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration } from './api-state'
-import { mergeOver } from './three-way'
 
 /** The name prefix of all authorizers that attach creates, for any Sluice. */
 const PREFIX = 'sluice-'
@@ -72,14 +71,7 @@ export function parseFunctionArn(arn: string): FunctionName | undefined {
 }
 
 /** A gateway response that answers 429: its other headers (such as CORS) and content types stay. */
-export function with429(before: GatewayResponse): GatewayResponse {
-  return {
-    isDefault: false,
-    statusCode: ACCESS_DENIED.statusCode,
-    parameters: mergeOver(before.parameters, ACCESS_DENIED_PARAMETERS),
-    templates: { ...before.templates, ...ACCESS_DENIED.templates },
-  }
-}
+export const with429 = (before: GatewayResponse): GatewayResponse => ({ isDefault: false, ...answering429(before) })
 
 /** An integration's mappings with the limit's headers on answers with these status codes; its own stay. */
 export function withHeaders(

@@ -4,7 +4,14 @@ import type { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigate
 import type { Construct, IConstruct } from 'constructs'
 import { Deployments, isDeployment } from './deployments'
 import { type AnyRoute, isRoute, routeName } from './route-name'
-import { type OnlyRoutes, Selection, type SelectionOptions, type Skipped } from './selection'
+import {
+  alreadyAuthorized,
+  LEAVE_OR_VERIFY,
+  type OnlyRoutes,
+  Selection,
+  type SelectionOptions,
+  type Skipped,
+} from './selection'
 import { watchApi } from './watch-api'
 
 /** The routes to be bound to an authorizer. */
@@ -115,12 +122,7 @@ export class Binding {
   /** Its check would be lost. */
   private refuse(route: AnyRoute, authorization: string): void {
     const { noun, isCandidate } = this.props
-    const way = isCandidate
-      ? ''
-      : ': leave it as it is by `except` or `skipAuthorized`, or let Sluice verify its tokens and take the other authorizer off'
-    Annotations.of(route).addError(
-      `protect() found a ${noun} that already has authorization ${authorization}, and a ${noun} can have only one${way}`,
-    )
+    Annotations.of(route).addError(alreadyAuthorized(noun, authorization, isCandidate ? '' : LEAVE_OR_VERIFY))
     this.refused.add(route)
   }
 }

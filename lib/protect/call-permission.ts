@@ -28,33 +28,48 @@ export function functionUri(scope: Construct, handler: IFunction): string {
 }
 
 /**
- * Lets one authorizer of one API call the function: by the limiter's role, or else by a permission of its own. The
- * permission is created in `scope`, so that the function's stack need not know the API.
+ * Lets one authorizer of one API call the function.
  *
  * @returns what must exist before the first request: until then each is a 500.
  */
 export function permitAuthorizer(
   scope: Construct,
-  { handler, invokeRole, isPermitted, seeds }: ProtectingLimiter,
+  limiter: ProtectingLimiter,
   apiId: string,
   authorizer: CfnRestAuthorizer | CfnHttpAuthorizer,
 ): IConstruct[] {
+  const { invokeRole, seeds } = limiter
   authorizer.node.addDependency(...seeds) // an API whose limiter is not seeded stays with what it had
-  if (invokeRole) {
+  if (invokeRole)
     if (isResource(authorizer, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME))
       (authorizer as CfnRestAuthorizer).authorizerCredentials = invokeRole.roleArn
     else (authorizer as CfnHttpAuthorizer).authorizerCredentialsArn = invokeRole.roleArn
-    return [invokeRole, authorizer]
-  }
-  if (isPermitted) return [authorizer]
+  return [...permitCalls(scope, limiter, apiId, authorizer.ref), authorizer]
+}
+
+/**
+ * Lets an API call the function: by the limiter's role, or else by a permission of its own. The permission is created
+ * in `scope`, so that the function's stack need not know the API.
+ *
+ * @param authorizerId `*` for all authorizers of the API.
+ * @returns what must exist before the first call.
+ */
+export function permitCalls(
+  scope: Construct,
+  { handler, invokeRole, isPermitted }: ProtectingLimiter,
+  apiId: string,
+  authorizerId: string,
+): IConstruct[] {
+  if (invokeRole) return [invokeRole]
+  if (isPermitted) return []
   handler.addPermission('Permission', {
     scope,
     principal: new ServicePrincipal('apigateway.amazonaws.com'),
     sourceArn: Stack.of(scope).formatArn({
       service: 'execute-api',
       resource: apiId,
-      resourceName: `authorizers/${authorizer.ref}`,
+      resourceName: `authorizers/${authorizerId}`,
     }),
   })
-  return [scope.node.findChild('Permission'), authorizer]
+  return [scope.node.findChild('Permission')]
 }

@@ -1,7 +1,9 @@
 import { Annotations, Stack } from 'aws-cdk-lib'
+import type { Construct, IConstruct } from 'constructs'
 import { printed } from '../../limiter/errors'
 import { Binding } from './binding'
 import { isPreflight, isRoute, routeName } from './route-name'
+import type { Skipped } from './selection'
 import { synthesised } from './synthesised'
 
 /** A binding that is checked at the end of the synth: nothing may have changed its routes. */
@@ -9,7 +11,15 @@ export function bindAndCheck(...binds: ConstructorParameters<typeof Binding>): B
   const binding = new Binding(...binds)
   binding.scope.node.addValidation({
     validate: () => {
-      report(binding)
+      const { api, noun, contents } = binding.props
+      reportSkipped({
+        scope: binding.scope,
+        api,
+        noun,
+        limited: binding.bound.size,
+        skipped: binding.skipped,
+        answers429: noun === 'method' && contents.some(Boolean),
+      })
       warnOfUnprotected(binding)
       return mistakesOf(binding)
     },
@@ -23,15 +33,17 @@ function mistakesOf(binding: Binding): string[] {
   const mistakes = [...binding.selection.mistakes(), ...late(binding), ...changed(binding)]
   if (binding.bound.size + binding.refused.size > 0 || !isOfThisApp) return mistakes
   const what = isCandidate ? 'a $connect route' : `${noun}s`
-  const hint = noun === 'method' ? '; for an OpenAPI document see docs/deploy.md' : ''
-  if (binding.skipped.length > 0)
-    mistakes.push(
-      `protect() has nothing to protect: except and skipAuthorized leave all ${binding.skipped.length} ${noun}s of ${api.node.path} out`,
-    )
-  else if (only.routes) mistakes.push(`${only.prop} must name ${noun}s of ${api.node.path}, got none of its stack`)
-  else mistakes.push(`protect() needs an API with ${what}, got one without${hint}`)
+  if (only.routes && binding.skipped.length === 0)
+    mistakes.push(`${only.prop} must name ${noun}s of ${api.node.path}, got none of its stack`)
+  else mistakes.push(nothingToProtect(api, noun, what, binding.skipped.length))
   return mistakes
 }
+
+/** Why an API with nothing to limit is a mistake: its author believes that it is protected. */
+export const nothingToProtect = (api: IConstruct, noun: string, what: string, skipped: number): string =>
+  skipped > 0
+    ? `protect() has nothing to protect: except and skipAuthorized leave all ${skipped} ${noun}s of ${api.node.path} out`
+    : `protect() needs an API with ${what}, got one without`
 
 /** Routes whose authorizer something has changed since. */
 function changed({ bound, props: { authorizer, noun } }: Binding): string[] {
@@ -75,17 +87,27 @@ function warnOfUnprotected(binding: Binding): void {
     )
 }
 
+/** What is left without limits on purpose. */
+interface LeftAsItIs {
+  readonly scope: Construct
+  readonly api: IConstruct
+  readonly noun: 'method' | 'route'
+  /** How many are limited. */
+  readonly limited: number
+  readonly skipped: readonly Skipped[]
+  /** Whether all denials of the API become a 429. */
+  readonly answers429: boolean
+}
+
 /** Prints the routes that are left unchanged. */
-function report({ scope, bound, skipped, props }: Binding): void {
-  const { api, noun, contents } = props
-  const all = bound.size + skipped.length
-  const isChanged = noun === 'method' && contents.some(Boolean) && skipped.some(({ because }) => because !== 'except')
+export function reportSkipped({ scope, api, noun, limited, skipped, answers429 }: LeftAsItIs): void {
+  if (skipped.length === 0) return
+  const isChanged = answers429 && skipped.some(({ because }) => because !== 'except')
   const note = isChanged
     ? '; what their own authorizers deny is a 429 now, the one answer of a REST API for denials'
     : ''
   const list = skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
-  if (skipped.length > 0)
-    Annotations.of(scope).addInfo(
-      `protect() leaves ${skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}${note}`,
-    )
+  Annotations.of(scope).addInfo(
+    `protect() leaves ${skipped.length} of ${limited + skipped.length} ${noun}s of ${api.node.path} as they are, without limits: ${list}${note}`,
+  )
 }

@@ -1,7 +1,7 @@
 import { Stack } from 'aws-cdk-lib'
 import { CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
-import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
+import { ACCESS_DENIED, answering429, DEFAULT_4XX, mergeOver } from '../../provisioning/gateway-response'
 import { isResource } from './is-resource'
 
 /**
@@ -13,27 +13,25 @@ export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGat
   const response =
     present ??
     new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
-  response.statusCode = ACCESS_DENIED.statusCode
-  response.responseParameters = withHeaders(response.responseParameters, ACCESS_DENIED_PARAMETERS)
-  response.responseTemplates = { ...response.responseTemplates, ...ACCESS_DENIED.templates }
+  const { statusCode, parameters, templates } = answering429({
+    parameters: headersOf(response),
+    templates: (response.responseTemplates ?? {}) as Headers,
+  })
+  response.statusCode = statusCode
+  response.responseParameters = parameters
+  response.responseTemplates = templates
   return response
 }
 
 /** Until now `DEFAULT_4XX` answered denials: its headers, usually CORS, are kept on denials. */
 export function inheritHeaders(response: CfnGatewayResponse, api: IRestApi): void {
-  for (const { responseParameters } of gatewayResponsesOf(api, 'DEFAULT_4XX'))
-    response.responseParameters = withHeaders(responseParameters, response.responseParameters)
+  for (const general of gatewayResponsesOf(api, DEFAULT_4XX))
+    response.responseParameters = mergeOver(headersOf(general), headersOf(response))
 }
 
-/** Both, with the second's in place of the first's: names of headers are case-insensitive (RFC 9110 §5.1). */
-function withHeaders(present: unknown, wanted: unknown): Record<string, string> {
-  const ours = (wanted ?? {}) as Record<string, string>
-  const names = new Set(Object.keys(ours).map((name) => name.toLowerCase()))
-  const kept = Object.entries((present ?? {}) as Record<string, string>).filter(
-    ([name]) => !names.has(name.toLowerCase()),
-  )
-  return { ...Object.fromEntries(kept), ...ours }
-}
+type Headers = Readonly<Record<string, string>>
+
+export const headersOf = ({ responseParameters }: CfnGatewayResponse): Headers => (responseParameters ?? {}) as Headers
 
 export function gatewayResponsesOf(api: IRestApi, type: string): CfnGatewayResponse[] {
   return Stack.of(api)

@@ -57,7 +57,7 @@ export class ImportedRestApiProtection extends Construct {
   constructor(api: IRestApi, limiter: ProtectingLimiter, options: AttachToOptions) {
     if (isResource(api.node.defaultChild, CfnRestApi.CFN_RESOURCE_TYPE_NAME))
       throw new Error(
-        `attachTo() needs an imported REST API, got ${api.node.path}, which is made in this app: use protect(), or for an OpenAPI document see docs/deploy.md`,
+        `attachTo() needs an imported REST API, got ${api.node.path}, which is made in this app: use protect()`,
       )
     const only = { prop: 'methods', routes: options.methods } as const
     checkSelection(api, only, options)

@@ -1,11 +1,12 @@
-import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { IRestApi, RestApi, SpecRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { Construct } from 'constructs'
-import { kindOf } from './api-kind'
+import { kindOf, type OwnApi } from './api-kind'
 import type { ProtectingLimiter } from './call-permission'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './http-api'
 import { type AttachToOptions, ImportedRestApiProtection } from './imported-rest-api'
 import { type ProtectRestApiOptions, RestApiProtection } from './rest-api'
+import { type ProtectSpecRestApiOptions, SpecRestApiProtection } from './spec-rest-api'
 import { WebSocketApiProtection } from './websocket-api'
 
 /** An API, for writing its label. */
@@ -30,25 +31,28 @@ export interface Protector {
   label(scope: Construct, api: LabelledApi): Construct
 }
 
-/** The resources in front of an API. */
-type Protection = Construct & { readonly authorizer: Construct }
+/** The resources in front of an API, once for each kind. */
+export type ApiProtection = RestApiProtection | SpecRestApiProtection | HttpApiProtection | WebSocketApiProtection
+/** The options of all kinds of API. */
+export type ProtectOptions = ProtectRestApiOptions & ProtectSpecRestApiOptions & ProtectHttpApiOptions
 
 /** Limits every request to an API of this app, see `RateLimiter.protect`. */
-export function protectApi(
-  protector: Protector,
-  api: RestApi | HttpApi | WebSocketApi,
-  options: ProtectRestApiOptions & ProtectHttpApiOptions,
-): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
+export function protectApi(protector: Protector, api: OwnApi, options: ProtectOptions): ApiProtection {
   if (api.node.tryFindChild('Sluice'))
     throw new Error(`protect() must be called once per API, got ${api.node.path} again: name all methods in one call`)
   const kind = kindOf(api)
   const id = 'restApiId' in api ? api.restApiId : api.apiId
   check(protector, api, id, options.as)
-  const labelled = <T extends Protection>(name: string | undefined, protection: T) =>
+  const labelled = <T extends ApiProtection>(name: string | undefined, protection: T) =>
     labelledBy(protector, options.as, { id, name }, protection)
   switch (kind) {
     case 'REST':
       return labelled((api as RestApi).restApiName, new RestApiProtection(api as RestApi, protector.access(), options))
+    case 'DOCUMENT':
+      return labelled(
+        (api as SpecRestApi).restApiName,
+        new SpecRestApiProtection(api as SpecRestApi, protector.access(), options),
+      )
     case 'HTTP':
       return labelled(
         (api as HttpApi).httpApiName,
@@ -86,12 +90,16 @@ function check(protector: Protector, api: Construct, id: string, label: string |
 }
 
 /** Gives an API a label before its first request reaches the limiter. */
-function labelledBy<T extends Protection>(
+function labelledBy<T extends ApiProtection | ImportedRestApiProtection>(
   protector: Protector,
   label: string | undefined,
   api: Omit<LabelledApi, 'label'>,
   protection: T,
 ): T {
-  if (label !== undefined) protection.authorizer.node.addDependency(protector.label(protection, { ...api, label }))
+  if (label === undefined) return protection
+  const resource = protector.label(protection, { ...api, label })
+  // A document's authorizer is made with the API, whose id the label needs: its deployments wait instead.
+  if ('deployments' in protection) protection.deployments.waitFor(resource)
+  else protection.authorizer.node.addDependency(resource)
   return protection
 }

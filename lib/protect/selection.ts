@@ -28,7 +28,14 @@ export interface Skipped {
 }
 
 /** What happens to a route: it is protected, skipped on purpose, not selected, or an obstacle. */
-type Choice = 'protect' | 'ignore' | { readonly skip: string } | { readonly authorized: string }
+export type Choice = 'protect' | 'ignore' | { readonly skip: string } | { readonly authorized: string }
+
+/** Why a method or route is an obstacle: the check of its own authorizer would be lost. */
+export const alreadyAuthorized = (noun: string, authorization: string, way: string): string =>
+  `protect() found a ${noun} that already has authorization ${authorization}, and a ${noun} can have only one${way}`
+
+export const LEAVE_OR_VERIFY =
+  ': leave it as it is by `except` or `skipAuthorized`, or let Sluice verify its tokens and take the other authorizer off'
 
 /** The prop that names the routes to protect, and its value. */
 export interface OnlyRoutes {
@@ -44,6 +51,9 @@ export function checkSelection(api: IConstruct, { prop, routes }: OnlyRoutes, { 
     ])
 }
 
+/** A route as far as it says who authorizes it. */
+type Authorized = Pick<AnyRoute, 'authorizationType'>
+
 /** Decides which routes of an API are protected, one by one as they are found. */
 export class Selection {
   private readonly except: ReadonlySet<string>
@@ -57,10 +67,14 @@ export class Selection {
   }
 
   /** @param name of the route, see `routeName`. */
-  choose(route: AnyRoute, name: string): Choice {
+  choose(route: Authorized, name: string): Choice {
     this.names.add(name)
     if (isPreflight(name)) return 'ignore'
-    if (this.only.routes && !this.only.routes.some(({ node }) => node.defaultChild === route)) return 'ignore'
+    if (
+      this.only.routes &&
+      !this.only.routes.some(({ node }) => (node.defaultChild as Authorized | undefined) === route)
+    )
+      return 'ignore'
     if (this.except.has(name)) return { skip: 'except' }
     const { authorizationType = 'NONE' } = route
     if (authorizationType === 'NONE') return 'protect'

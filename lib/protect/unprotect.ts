@@ -1,8 +1,7 @@
 import { Lazy, Stack } from 'aws-cdk-lib'
-import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
-import { CfnIntegration, type HttpApi, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import { CfnIntegration } from 'aws-cdk-lib/aws-apigatewayv2'
 import { ConfigError, Mistake } from '../../limiter/errors'
-import { kindOf } from './api-kind'
+import { kindOf, type OwnApi } from './api-kind'
 import { checkStatuses } from './check-statuses'
 import { isResource } from './is-resource'
 import { DEFAULT_STATUSES } from './response-mapping'
@@ -25,16 +24,21 @@ export interface UnprotectOptions {
  *
  * @see https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/2184
  */
-export function unprotectApi(
-  api: RestApi | HttpApi | WebSocketApi,
-  { mapStatuses = DEFAULT_STATUSES }: UnprotectOptions = {},
-): void {
+export function unprotectApi(api: OwnApi, { mapStatuses = DEFAULT_STATUSES }: UnprotectOptions = {}): void {
   if (api.node.tryFindChild('Sluice'))
     throw new ConfigError([
       new Mistake('fields_conflict', `unprotect() replaces protect(), got both (${api.node.path})`),
     ])
   checkStatuses(mapStatuses, api.node.path)
-  const isHttp = kindOf(api) === 'HTTP'
+  const kind = kindOf(api)
+  if (kind === 'DOCUMENT')
+    throw new ConfigError([
+      new Mistake(
+        'field_not_applicable',
+        `unprotect() is for APIs whose methods are resources, got an OpenAPI document (${api.node.path}): remove protect(), and the document replaces the protected one`,
+      ),
+    ])
+  const isHttp = kind === 'HTTP'
   watchApi(api, 'restApiId' in api ? api.restApiId : api.apiId, (resource) => {
     if (isRoute(resource)) resource.authorizationType ??= 'NONE'
     else if (isHttp && isResource(resource, CfnIntegration.CFN_RESOURCE_TYPE_NAME))

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import type { GatewayResponse } from '../../cli/attach/api-state'
-import { isSameMappings, isSameResponse, mergeOver, revertMappings, revertResponse } from '../../cli/attach/three-way'
+import { isSameMappings, isSameResponse, revertMappings, revertResponse } from '../../cli/attach/three-way'
 import { with429, withHeaders } from '../../cli/attach/wanted'
+import { mergeOver } from '../../provisioning/gateway-response'
 
 const names = fc.constantFrom(
   ...['Retry-After', 'retry-after', 'RateLimit', 'X-Zoo', 'Access-Control-Allow-Origin'].map(
