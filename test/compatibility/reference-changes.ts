@@ -30,6 +30,11 @@ export const CHANGES: readonly Change[] = [
     ]),
   },
   {
+    why: 'a REST API can be made from an OpenAPI document',
+    changelog: '`protect()` limits a `SpecRestApi`, too',
+    added: ['sluice: ProtectSpecRestApiOptions', 'sluice: SpecRestApiProtection'],
+  },
+  {
     why: 'a limiter of several subjects can reserve',
     changelog: '`takeAll` takes `reserve`, with the first subject as the caller',
     added: [
