@@ -152,8 +152,8 @@ export class RateLimiter extends WatchedLimiter {
 
   /**
    * Limits every request to an API, or to some of its methods or routes; for a WebSocket API, every connection. A
-   * method that already has an authorizer is an error, because its check would be lost. A `SpecRestApi` gets the limiter
-   * into its OpenAPI document, inline or from a local file.
+   * method that already has an authorizer is an error, because its check would be lost. The limiter
+   * of a `SpecRestApi` is put into its OpenAPI document, inline or from a local file.
    *
    * @returns the resources that were created for it, in the API's stack.
    */

@@ -15,8 +15,8 @@ export interface UpstashRedis {
 }
 
 /**
- * A Redis in memory behind Upstash's REST protocol, for clients that run scripts: `EVAL` and `EVALSHA`, one to a request
- * or several in a pipeline. The scripts are run, by a Lua in JavaScript.
+ * A Redis in memory behind Upstash's REST protocol, for clients that run scripts: `EVAL` and `EVALSHA`, one to a
+ * request or several in a pipeline. The scripts are run, by a Lua in JavaScript.
  *
  * @see https://upstash.com/docs/redis/features/restapi
  */

@@ -1,6 +1,6 @@
 import type { Tally } from './protocol'
 
-/** What a bar is made of, from the ground up. What was denied is hatched, what was decided without DynamoDB is amber. */
+/** What a bar is made of, from the ground up. Denied is hatched, decided without DynamoDB is amber. */
 export const KINDS = [
   { name: 'allowed', label: 'allowed', colour: '--good', isHatched: false },
   { name: 'denied', label: 'denied', colour: '--bad', isHatched: true },
