@@ -208,6 +208,17 @@ describe('settings', () => {
     }
   })
 
+  it('have at most 16 base paths and 32 trusted headers', () => {
+    const basePaths = Array.from({ length: 17 }, (_, i) => `/v${i}`)
+    const trustedHeaders = Array.from({ length: 33 }, (_, i) => `x-${i}`)
+    const most = { basePaths: basePaths.slice(1), trustedHeaders: trustedHeaders.slice(1) }
+    expect(setOf({ settings: most }).settings).toMatchObject(most)
+    expect(issuesIn({ settings: { basePaths, trustedHeaders } }).sort()).toEqual([
+      expect.stringMatching(/^basePaths must be a list of at most 16 base paths/),
+      expect.stringMatching(/^trustedHeaders must be a list of at most 32 names of headers/),
+    ])
+  })
+
   it('must name a default tier that exists', () => {
     expect(setOf({ settings: { defaultTier: 'anonymous' } }).settings.defaultTier).toBe('anonymous')
     expect(issuesIn({ settings: { defaultTier: 'free' } })).toEqual([
