@@ -32,7 +32,14 @@ export const CHANGES: readonly Change[] = [
   {
     why: 'a REST API can be made from an OpenAPI document',
     changelog: '`protect()` limits a `SpecRestApi`, too',
-    added: ['sluice: ProtectSpecRestApiOptions', 'sluice: SpecRestApiProtection'],
+    added: [
+      'sluice: ProtectSpecRestApiOptions',
+      'sluice: SpecRestApiProtection',
+      ...['RateLimiter', 'SharedRateLimiter'].map(
+        (limiter) =>
+          `sluice: ${limiter}.protect: protect(api: SpecRestApi, options?: ProtectSpecRestApiOptions): SpecRestApiProtection;`,
+      ),
+    ],
   },
   {
     why: 'a limiter of several subjects can reserve',
