@@ -21,7 +21,9 @@ describe.each([
     expect(scheme['x-amazon-apigateway-authtype']).toBe('custom')
     expect(scheme['x-amazon-apigateway-authorizer']).toMatchObject({ type: 'request', authorizerResultTtlInSeconds: 0 })
     expect(scheme['x-amazon-apigateway-authorizer']).not.toHaveProperty('identitySource')
-    expect(document.security).toEqual([{ sluice: [] }])
+    expect(document.security).toBeUndefined()
+    expect(document.paths['/orders'].get.security).toEqual([{ sluice: [] }])
+    expect(document.paths['/health']?.get.security).toBeUndefined()
   })
 
   it('answers a denial as the construct does', () => {
