@@ -98,7 +98,8 @@ export function describeTableCommand(...about: Parameters<typeof describeCommand
 
 /** Lets these options, and `--yes`, stand before the commands of a program or a group, too. */
 export function addSharedOptions(parent: Command): Command {
-  for (const option of [...sharedOptions(), new Option('-y, --yes')]) parent.addOption(option.hideHelp())
+  for (const option of [...sharedOptions(), new Option('-y, --yes', 'do not ask for confirmation')])
+    parent.addOption(option.hideHelp())
   return parent
 }
 

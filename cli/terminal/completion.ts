@@ -34,9 +34,7 @@ function nodesOf(command: Command, path: readonly string[] = []): Node[] {
   const words = [
     ...children.map((child) => ({ word: child.name(), about: child.description() })),
     ...command.registeredArguments.flatMap(wordsOf),
-    ...command.options.flatMap(({ long, description, hidden }) =>
-      long && !hidden ? [{ word: long, about: description }] : [],
-    ),
+    ...command.options.flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : [])),
     { word: '--help', about: 'help' },
   ]
   const values = command.options.flatMap((option) =>

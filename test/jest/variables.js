@@ -7,6 +7,7 @@ const OF_HOME = /^(HOME|XDG_CACHE_HOME|JAVA_HOME|NODE_EXTRA_CA_CERTS|SSL_CERT_\w
 /** The rest of every test's environment, and of the processes that it starts. */
 const FIXED = {
   HOME: '/dev/null', // which nothing can make a folder
+  XDG_RUNTIME_DIR: '/dev/null', // in which no local gateway says that it runs
   LANG: 'C.UTF-8',
   TZ: 'Pacific/Chatham', // so that local time is never UTC
   NODE_ENV: 'test', // else the CDK replaces functions of Node's

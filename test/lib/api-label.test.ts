@@ -140,10 +140,10 @@ group(
 
     it('is written again with the next change if operators removed it and no other API has it', async () => {
       await ask('Create', 'a1')
-      await cli('remove', 'a1')
+      await cli('remove', 'a1', '--yes')
       await ask('Update', 'a1', { name: 'Shop 2' })
       expect(await called()).toEqual({ a1: 'shop' })
-      await cli('remove', 'a1')
+      await cli('remove', 'a1', '--yes')
       await cli('label', 'b2', 'shop')
       expect((await ask('Update', 'a1', { name: 'Shop 3' }))[0]).toBe('FAILED')
       expect(await called()).toEqual({ b2: 'shop' })

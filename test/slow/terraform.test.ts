@@ -155,6 +155,10 @@ withTerraform('the Terraform modules, applied to MiniStack', () => {
     await runs('validate')
   })
 
+  it('are done after one apply: a plan right afterwards changes nothing', async () => {
+    expect(await runs('plan', '-no-color', '-var', 'runtime=nodejs22.x')).toContain('No changes.')
+  })
+
   describe.each([
     ['sluice', {}],
     ['full', PROPS],
