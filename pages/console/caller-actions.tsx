@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Wrong } from '../shared/field'
 import { typedNumber } from './numbers'
 import type { Look, Wrong as WrongField } from './protocol'
@@ -20,14 +20,18 @@ export function CallerActions({ apiKey, look, changed, asked, isLatest }: Caller
   const [units, setUnits] = useState('5')
   const [said, setSaid] = useState('')
   const [wrong, setWrong] = useState<WrongField>()
+  const latest = useRef({})
   const act = async (action: string) => {
+    const one = {}
+    latest.current = one
     asked()
     setSaid('')
     const body = { action, apiKey, units: typedNumber(units) }
     const { ok, wrong } = await post<{ message: string; command: string }>('caller', body)
+    if (ok) changed()
+    if (latest.current !== one) return // something else was asked for since
     setWrong(wrong)
     setSaid(ok ? `$ ${ok.command}\n${ok.message}` : '')
-    if (ok) changed()
   }
   return (
     <div class="stack">
