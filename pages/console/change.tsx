@@ -42,9 +42,10 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
   useEffect(() => void read(), [read, at, state])
   if (!hello.isLocal || !tiers) return null
   const { change } = standing
-  const told = (
-    <p class="small change" role="status" data-change={change?.state}>
-      {change && changeText(change)}
+  /** Its place is there before there is anything to tell. */
+  const toldIn = (place: typeof form) => (
+    <p class="small change" role="status" data-change={form === place ? change?.state : undefined}>
+      {form === place && change && changeText(change)}
     </p>
   )
   return (
@@ -53,19 +54,13 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
       title="Change"
       about="Applied as sluice tiers apply does it: to the table, and not to your file. In sluice history it is the console’s."
     >
-      <Limits
-        key={tiers.yaml}
-        tiers={tiers}
-        tier={tier ?? look?.tier ?? undefined}
-        setTier={setTier}
-        asked={() => setForm('limits')}
-      >
-        {form === 'limits' && told}
+      <Limits key={tiers.yaml} tiers={tiers} tier={tier ?? look?.tier ?? undefined} setTier={setTier} asked={() => setForm('limits')}>
+        {toldIn('limits')}
       </Limits>
       <details>
         <summary>All tiers as YAML</summary>
         <Yaml key={`yaml ${tiers.yaml}`} tiers={tiers} asked={() => setForm('yaml')}>
-          {form === 'yaml' && told}
+          {toldIn('yaml')}
         </Yaml>
       </details>
       <CallerActions
