@@ -54,7 +54,13 @@ export function Change({ known: { hello, standing }, apiKey, look, changed }: Ch
       title="Change"
       about="Applied as sluice tiers apply does it: to the table, and not to your file. In sluice history it is the console’s."
     >
-      <Limits key={tiers.yaml} tiers={tiers} tier={tier ?? look?.tier ?? undefined} setTier={setTier} asked={() => setForm('limits')}>
+      <Limits
+        key={tiers.yaml}
+        tiers={tiers}
+        tier={tier ?? look?.tier ?? undefined}
+        setTier={setTier}
+        asked={() => setForm('limits')}
+      >
         {toldIn('limits')}
       </Limits>
       <details>
