@@ -113,6 +113,7 @@ function passesOf({ look, now, changedAt }: VerdictInput, { at }: LastAnswer, de
   const inTime = now < passesAt ? { in: durationText(passesAt - now) } : {}
   const moment = now < passesAt ? `at ${clockText(passesAt)}` : 'now'
   if (reason === 'unavailable') return { text: 'once DynamoDB answers again.' }
+  if (reason === 'degraded' && now >= passesAt) return { text: 'now, as far as the authorizers’ own shares allow.' }
   if (reason === 'degraded')
     return { ...inTime, text: `${moment}; sooner once DynamoDB answers again, if units are left there.` }
   if (changedAt > at) return { text: 'perhaps now: limits or the caller were changed since. Fire one to see.' }

@@ -198,7 +198,7 @@ describeInBrowser('the console in a browser', () => {
     expect(await why()).toContain(
       'failure mode decided, which is local: each of the 2 authorizers counts in its own memory, and admits 20 % (localShare) of what was left, here at most 8 of 40 units. That share is used up.',
     )
-    expect(await why()).toMatch(/Passes.*sooner once DynamoDB answers again.*Who else.*Everybody.*✕ Unavailable/)
+    expect(await why()).toMatch(/Passes.*Who else.*Everybody.*✕ Unavailable/)
     expect(await page.locator('#away').textContent()).toContain('which is local: each authorizer counts')
     await page.getByRole('radio', { name: 'Up' }).check()
     await becomes('.circuit[data-trouble="none"]')

@@ -103,6 +103,8 @@ describe('the verdict of the console', () => {
     )
     expect(passes!.text).toContain('sooner once DynamoDB answers again')
     expect(others).toMatch(/^Everybody/)
+    const later = verdict({ degraded: true, reason: 'degraded' }, { now: AT + 46_000 })
+    expect(later.passes).toEqual({ text: 'now, as far as the authorizers’ own shares allow.' })
     expect(verdict({ degraded: true, reason: 'unavailable' }).passes!.text).toBe('once DynamoDB answers again.')
   })
 
