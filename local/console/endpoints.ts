@@ -111,7 +111,7 @@ async function changeCaller(body: Body, { callers, options, isLocal }: ConsolePa
   const listed = subject.replace(/^ip:/, '')
   const args = {
     block: ['block', 'add', listed],
-    unblock: ['block', 'remove', listed],
+    unblock: ['block', 'remove', listed, '--yes'],
     reset: ['reset', subject],
     refund: ['refund', subject, String(units)],
   }[action]
