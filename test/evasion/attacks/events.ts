@@ -3,7 +3,7 @@ import type { Attack } from '../attack'
 export const EVENTS: readonly Attack[] = [
   {
     about: 'Events',
-    tried: 'a path of ten thousand escapes',
+    tried: 'a path of 1,600 characters escaped twice',
     sends: { path: `/${'%2525'.repeat(1600)}` },
     passes: 10,
     now: 'at most 256 readings, 65,536 characters',
