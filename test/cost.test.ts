@@ -293,6 +293,20 @@ describe('costs by name', () => {
     expect(routed({ costs })).toThrow(ConfigError)
   })
 
+  it('may have sixteen names in all routes and policies', () => {
+    const costs = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`c${i}`, 1]))
+    const file = (names: object) => () =>
+      parseTiersFile(
+        {
+          tiers: { anonymous: { policies: [{ name: 'a', limit: 5, window: '1m', cost: 'of-a-policy' }] } },
+          routes: { 'GET /a': { costs }, 'GET /b': { costs: names } },
+        },
+        'f',
+      )
+    expect(file({ c0: 1 })).not.toThrow()
+    expect(file({ c15: 1 })).toThrow('names of costs must be at most 16 in all routes and policies, got 17')
+  })
+
   it('have keys of letters and digits in the context, whatever their names', () => {
     expect(['tokens', 'input-tokens', 'a_b', 'T', 'x--9', 'y-'].map(costKey)).toEqual([
       ...['costTokens', 'costInputTokens', 'costAB', 'costT', 'costX9', 'costY'],

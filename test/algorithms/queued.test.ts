@@ -220,6 +220,39 @@ describe('a queue', () => {
       expect(waited).toBeGreaterThan(NUM_RUNS / 4)
     })
 
+    it('charges by an outdated view the moment that the stored state gives or a later one, so that no later request comes sooner', () => {
+      let outdated = 0
+      fc.assert(
+        fc.property(anyQueueHistory(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
+          const queue = queued(algorithm)
+          const quota = { ...plain, maxWaitMs }
+          const delayAfter = (state: Fields, cost: number, at: number) => {
+            const { allowed, delayMs } = queue.step(state, { ...plain, maxWaitMs: 1e12 }, cost, at).verdict
+            return allowed ? delayMs! : Infinity
+          }
+          const states: Fields[] = [{}]
+          let now = START
+          for (const { elapsedMs, cost, behind } of arrivals) {
+            now += elapsedMs
+            const stored = states.at(-1)!
+            const truth = queue.step(stored, quota, cost, now).write
+            const guess = queue.step(states[states.length - 1 - behind], quota, cost, now).write
+            const applies = guess !== undefined && holds(guess.guard, stored)
+            if (applies && behind > 0 && ++outdated) {
+              const [told, due] = [guess, truth!].map((write) =>
+                [1, 2, 5].map((more) => delayAfter(apply(write, stored), more, now)),
+              )
+              if (told!.some((ms, i) => ms < due![i]!)) expect({ stored, quota, cost, now, told }).toBe(due)
+            }
+            const write = applies ? guess : truth
+            if (write) states.push(apply(write, stored))
+          }
+        }),
+        { numRuns: NUM_RUNS },
+      )
+      expect(outdated).toBeGreaterThan(NUM_RUNS / 10)
+    })
+
     it('gives a slot to a retry after retryAfterMs, and denies one a millisecond sooner', () => {
       let denials = 0
       fc.assert(

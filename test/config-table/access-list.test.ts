@@ -153,6 +153,7 @@ test.each([
   ['country#de', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "country"'],
   ['', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got ""'],
   ['client#', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "client"'],
+  ['client#a', { note: 'x'.repeat(1025) }, expect.stringMatching(/^note must be a text of at most 1024 characters/)],
   ['ip#203.0.113.7', { util: 'x' }, 'unknown field "util", known are note, expiresAt'],
   [
     'ip#203.0.113.7',
@@ -163,6 +164,12 @@ test.each([
   const issues: Mistake[] = []
   expect(parseAccess('block', words, input, [], issues)).toBeUndefined()
   expect(issues.map(String)).toEqual([sentence])
+})
+
+test('an entry may have a note of 1,024 characters', () => {
+  const issues: Mistake[] = []
+  expect(parseAccess('block', 'client#a', { note: 'x'.repeat(1024) }, [], issues)).toBeDefined()
+  expect(issues).toEqual([])
 })
 
 test('a block wins over an allowance of the same range, in whatever order they are read', () => {

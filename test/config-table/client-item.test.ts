@@ -46,6 +46,11 @@ test('a client may also have a name, overrides, an expiry and notes', () => {
   })
 })
 
+test('a client may have a name and notes of 1,024 characters each', () => {
+  const text = 'x'.repeat(1024)
+  expect(parsed({ name: text, notes: text })).toMatchObject({ client: { name: text }, issues: [] })
+})
+
 test.each([
   ['2027-01-31', Date.UTC(2027, 0, 31)],
   ['2027-01-31T12:00Z', Date.UTC(2027, 0, 31, 12)],
@@ -80,6 +85,7 @@ test.each([
   ],
   [{ disabled: 'yes' }, /^disabled must be true or false, got "yes" \(client\)$/],
   [{ notes: 'x'.repeat(1025) }, /^notes must be a text of at most 1024 characters/],
+  [{ name: 'x'.repeat(1025) }, /^name must be a text of at most 1024 characters/],
 ])('%j is a mistake, and no client', (more, sentence) => {
   const { client, issues } = parsed(more)
   expect(client).toBeUndefined()

@@ -184,6 +184,16 @@ describe('the policy set', () => {
       details: { error: 'a policy set has at most 5000 items, this one has more' },
     })
   })
+
+  it('may have 5,000 items, and not one more', async () => {
+    const blocks = Array.from({ length: 5000 }, (_, i) => ({ pk: 'policy-set', sk: `block#client#${i}` }))
+    const items = [tierItem('anonymous', 20), ...blocks]
+    const set = await readNow(...items.slice(0, 5000))
+    expect(limitOf(set)).toBe(20)
+    expect(log.entries).toEqual([])
+    expect(await readLater(...items)).toBe(set)
+    expect(log.entries).toMatchObject([{ event: 'config_table_unreadable' }])
+  })
 })
 
 describe('a table that fails', () => {

@@ -74,6 +74,19 @@ describe('what an instance reads at its start', () => {
     expect(log.entries).toEqual([])
   })
 
+  it('takes two seconds at most, of which a second try gets what the first has left', async () => {
+    const limits = jest.spyOn(AbortSignal, 'timeout')
+    const elapsed = jest.spyOn(performance, 'now').mockReturnValue(0)
+    start()
+    const asking = table.calls.slice()
+    elapsed.mockReturnValue(700)
+    for (const call of asking) await call.fail(new Error('reset'))
+    expect(limits.mock.calls).toEqual([[1200], [1200], [1300], [1300]])
+    for (const call of table.calls.slice(2)) await call.fail(new Error('reset'))
+    expect(table.calls).toHaveLength(4)
+    jest.restoreAllMocks()
+  })
+
   it.each([600_000, -60_000])('is not used where the first request comes %i ms later, answered or not', async (ms) => {
     for (const isAnswered of [true, false]) {
       table.answers = isAnswered ? answersOf(10) : undefined
