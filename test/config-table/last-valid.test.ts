@@ -2,8 +2,9 @@ import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { LastValid } from '../../lambda/config-table/last-valid'
+import { READING_DEADLINE_MS } from '../../lambda/config-table/read-with-retry'
 import { parseIpAddress } from '../../lambda/ip-address'
-import { FakeClock, FakeLog, readingOf, settled, tierItem } from './fake-table'
+import { FakeClock, FakeLog, FakeTable, readingOf, settled, tierItem } from './fake-table'
 
 const TTL_MS = 30_000
 const ROUTE = { pk: 'policy-set', sk: 'route#ANY /admin/*', credentials: 'required' }
@@ -197,6 +198,18 @@ describe('the last valid version of an item', () => {
     clock.now += TTL_MS
     await serve(sets)
     expect((await configurationOf(sets)).policies.routes).toMatchObject([{ credentials: 'required', cost: 1 }])
+  })
+
+  it('is waited for two seconds at most, in as many pages as the copies have', async () => {
+    const limits = jest.spyOn(AbortSignal, 'timeout')
+    const pages = new FakeTable()
+    const copies = new LastValid({ ...readingOf(pages, clock, log), deadlineMs: READING_DEADLINE_MS }).read()
+    await pages.calls[0]!.answer({ Items: [], LastEvaluatedKey: {} })
+    await pages.calls[1]!.answer({ Items: [] })
+    expect(await copies).toEqual(new Map())
+    expect(limits.mock.calls).toEqual([[2000]])
+    expect(pages.calls.map(({ signal }) => signal)).toEqual(Array(2).fill(limits.mock.results[0]!.value))
+    limits.mockRestore()
   })
 
   it('of a tier that is parsed only when a caller is in it comes with the next reading', async () => {
