@@ -82,10 +82,12 @@ export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         const { allowed, exceeded } = algorithm.step(after, quota, units, now).verdict
         return allowsMoreThanRemaining === 'marked' ? allowed && exceeded === undefined : allowed
       }
-      const enough = verdict.remaining === 0 || passes(verdict.remaining)
+      const { remaining } = verdict
+      const isCount = Number.isInteger(remaining) && remaining >= 0
+      const enough = remaining === 0 || passes(remaining)
       expectEqual(
-        { enough, more: passes(verdict.remaining + 1) },
-        { enough: true, more: allowsMoreThanRemaining === true },
+        { isCount, enough, more: passes(remaining + 1) },
+        { isCount: true, enough: true, more: allowsMoreThanRemaining === true },
         { state, quota, cost, now, verdict },
       )
     }))

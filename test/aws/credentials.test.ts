@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import { buildSync } from 'esbuild'
 import { DynamoDbStore } from '../../limiter'
 import { type AwsCredentials, Credentials } from '../../limiter/aws/credentials'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
@@ -194,6 +195,19 @@ describe("the SDK's chain of sources, where a package of it is installed,", () =
         '(such as fromNodeProviderChain()), or install @aws-sdk/credential-providers',
     )
     for (const name of PACKAGES) jest.dontMock(name)
+  })
+
+  it('is in no bundle: esbuild does not follow the names of its packages', () => {
+    const source = join(__dirname, '../../limiter/aws/credentials.ts')
+    const { metafile } = buildSync({
+      entryPoints: [source],
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      write: false,
+      metafile: true,
+    })
+    expect(Object.keys(metafile.inputs).filter((path) => path.includes('credential-provider'))).toEqual([])
   })
 
   it('is first that of @aws-sdk/credential-providers', async () => {

@@ -29,6 +29,29 @@ describe('a cost that goes wrong', () => {
     expect(await inTime(120, () => withRateLimit(async (_: object) => OK, { cost })(one))).toMatchObject(OK)
   })
 
+  it('delays the answer by 20 ms, and leaves the request charged as it was reserved after ten seconds of nothing', async () => {
+    const { event, used, open } = scene()
+    const one = await event()
+    jest.useFakeTimers({ doNotFake: ['Date'] })
+    try {
+      let isAnswered = false
+      const handler = withRateLimit(async (_: object) => OK, { cost: () => new Promise<number>(() => {}) })
+      void handler(one).then(() => {
+        isAnswered = true
+      })
+      await jest.advanceTimersByTimeAsync(19)
+      expect(isAnswered).toBe(false)
+      await jest.advanceTimersByTimeAsync(1)
+      expect(isAnswered).toBe(true)
+      await jest.advanceTimersByTimeAsync(9_979)
+      expect(await open()).toBe(1)
+      await jest.advanceTimersByTimeAsync(1)
+      expect([await open(), await used(), logged]).toEqual([0, 400, []])
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
   it('settles to what it says once it is known', async () => {
     const { event, used, open } = scene()
     await withRateLimit(async (_: object) => OK, { cost: () => passing(60).then(() => 5) })(await event())

@@ -252,9 +252,28 @@ describe('a caller who nears a limit', () => {
     expect(hashed.lines.join()).not.toContain('client-free')
   })
 
-  it('is not told of slots, nor of a limit of one', async () => {
-    const { ask, used } = fleet([{ ...HOUR, limit: 1 }])
-    await ask(3)
+  it('is told once a minute at most, and then how often it was since', async () => {
+    const { ask, near, pass } = fleet([{ ...HOUR, window: '10s' }])
+    await ask(9)
+    pass(59_999)
+    await ask(9)
+    expect(near()).toHaveLength(1)
+    pass(1)
+    await ask(9)
+    expect(near().map(({ nearings, leftOut }) => [nearings, leftOut])).toEqual([
+      [1, 0],
+      [2, 1],
+    ])
+  })
+
+  it.each([
+    ['slots', { algorithm: 'concurrency', window: undefined, limit: 4, timeout: '1m' }],
+    ['a limit of one', { limit: 1 }],
+    ['what passes a limit that observes', { limit: 4, action: 'observe' }],
+    ['what overruns a limit', { limit: 4, overrun: '100%' }],
+  ])('is not told of %s', async (_, rule) => {
+    const { ask, used } = fleet([{ ...HOUR, ...rule }], {}, { routes: { 'GET /batch': { cost: 3 } } })
+    expect(await ask(6, { path: rule.limit === 1 ? '/hello' : '/batch' })).toBeGreaterThan(0)
     expect(used()).toEqual([])
   })
 

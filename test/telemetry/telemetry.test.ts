@@ -262,6 +262,12 @@ describe('the level', () => {
     })
   })
 
+  it('debug leaves no answer out, however many there are', () => {
+    const { answered, entries } = telling({ level: 'debug' })
+    for (let i = 0; i < 500; i++) answered(ALLOWED)
+    expect(entries()).toHaveLength(500)
+  })
+
   it('warn logs no denials, which are counted all the same', () => {
     const { answered, entries, lines } = telling({ level: 'warn' })
     answered(DENIED)

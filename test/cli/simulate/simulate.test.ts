@@ -333,6 +333,19 @@ tiers:
     const { suggestions } = await json(`${requests(7)}\n${requests(2, { client: 'calm', tier: 'free' })}`, '--suggest')
     expect(suggestions).toEqual([{ tier: 'free', policy: 'per-minute', limit: 3, suggested: 7, met: 0, subjects: 2 }])
   })
+
+  it.each([
+    [999, 9, 0],
+    [1000, 5, 1],
+  ])(
+    'suggests for %i clients the lowest limit that at most one in a thousand would have met: %i',
+    async (subjects, suggested, met) => {
+      const many = Array.from({ length: subjects - 2 }, (_, i) => requests(1, { client: `c${i}`, tier: 'free' }))
+      const busy = [requests(9, { client: 'one', tier: 'free' }), requests(5, { client: 'other', tier: 'free' })]
+      const { suggestions } = await json([...many, ...busy].join('\n'), '--suggest')
+      expect(suggestions).toMatchObject([{ suggested, met, subjects }])
+    },
+  )
 })
 
 it('suggests one limit for what counts callers of all tiers together', async () => {
