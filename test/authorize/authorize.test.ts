@@ -318,6 +318,7 @@ describe('without a configuration', () => {
       const gateway = new Gateway({ set: null, failOpen })
       for (const key of [undefined, free]) {
         await expect(gateway.rest({ key })).rejects.toThrow('callers cannot be verified at the moment')
+        await expect(gateway.authorize(websocket)).rejects.toThrow('callers cannot be verified at the moment')
         expect(await gateway.http({ key })).toMatchObject({
           effect: 'Deny',
           reason: 'unverified',
@@ -325,7 +326,7 @@ describe('without a configuration', () => {
           degraded: true,
         })
       }
-      expect(gateway.entries).toHaveLength(4)
+      expect(gateway.entries).toHaveLength(6)
     },
   )
 
