@@ -5,7 +5,7 @@ const ASKING: SubjectInputs = {
   user: 'user:42',
   address: 'ip:203.0.113.7',
   headers: new Map([['x-tenant', 'north']]),
-  claims: { org: 'acme', seats: 7, admin: true, 'https://example.com/org': 'url', list: ['a'] },
+  claims: { org: 'acme', seats: 7, admin: true, 'https://example.com/org': 'url', list: ['a'], in: { org: 'x' } },
   namespace: '',
 }
 
@@ -24,13 +24,18 @@ test.each([
   [['header:x-tenant', 'user'], 'several:["header:x-tenant=north","user:42"]'],
 ] as const)('%j counts %s', (who, subject) => expect(subjectOf(who, ASKING, 'GET /search')).toBe(subject))
 
-test.each([['header:x-device'], ['claim:sub'], ['claim:list'], ['claim:constructor'], ['claim:__proto__']] as const)(
-  'a request without %s is counted by its address',
-  (dimension) => {
-    expect(subjectOf([dimension], ASKING)).toBe('ip:203.0.113.7')
-    expect(subjectOf([dimension, 'ip'], ASKING)).toBe('ip:203.0.113.7')
-  },
-)
+test.each([
+  ['header:x-device'],
+  ['claim:sub'],
+  ['claim:list'],
+  ['claim:Org'],
+  ['claim:in.org'],
+  ['claim:constructor'],
+  ['claim:__proto__'],
+] as const)('a request without %s is counted by its address', (dimension) => {
+  expect(subjectOf([dimension], ASKING)).toBe('ip:203.0.113.7')
+  expect(subjectOf([dimension, 'ip'], ASKING)).toBe('ip:203.0.113.7')
+})
 
 test('a stranger is one subject, however many ways there are to say so', () => {
   const stranger = { ...ASKING, caller: ASKING.address, user: ASKING.address, claims: {} }

@@ -95,6 +95,26 @@ describe('a token', () => {
     expect(await verdict(token({ ...claims, ...changes }, first))).toBe(expected)
   })
 
+  it('may have 8,192 characters and not one more', async () => {
+    const SIGNATURE = 343
+    const sized = new Map<number, [header: object, payload: object]>()
+    for (let fill = 0; fill < 3; fill++) {
+      const header = { typ: 'JWT', alg: first.alg, kid: first.kid, fill: '-'.repeat(fill) }
+      for (let padding = 5500; padding < 5800; padding++) {
+        const payload = { ...claims, padding: '-'.repeat(padding) }
+        sized.set(unsigned(header, payload).length + SIGNATURE, [header, payload])
+      }
+    }
+    for (const [length, expected] of [
+      [8192, 'valid'],
+      [8193, 'malformed'],
+    ] as const) {
+      const [header, payload] = sized.get(length)!
+      const text = token(payload, first, { ...header })
+      expect([text.length, await verdict(text)]).toEqual([length, expected])
+    }
+  })
+
   it('may be for any of several audiences, and for every audience when that is configured explicitly', async () => {
     expect(await verdict(token(claims, first), { audience: ['web', 'api'] })).toBe('valid')
     expect(await verdict(token(claims, first), { audience: ['any'] })).toBe('audience')
@@ -275,7 +295,7 @@ describe('the keys of an issuer', () => {
       const text = `${unsigned({ alg: 'RS256', kid: `made-up-${made}` }, { ...claims, exp: SECONDS + 3600 })}.AA`
       expect(await verdict(text)).toBe('unknown-key')
     }
-    expect(server.asked).toBe(60_000 / PAUSE_MS)
+    expect(server.asked).toBe(6)
   })
 
   it('that cannot verify signatures are left out, and the others stay', async () => {

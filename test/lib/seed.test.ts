@@ -320,12 +320,16 @@ describe('the seed in a stack', () => {
     ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a YAML file'],
     [
       'a file that CloudFormation would not carry',
-      () => fileWith(large()),
-      'the tiers must be at most 200000 characters',
+      () => fileWith(fileOf(200_001)),
+      'the tiers must be at most 200000 characters long as JSON, got 200001',
     ],
   ])('is refused for %s', (_, file, words) =>
     expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]),
   )
+
+  it('takes a file of 200,000 characters', () => {
+    expect(() => limiterWith(fileWith(fileOf(200_000)))).not.toThrow()
+  })
 })
 
 describe('the identity of a limiter', () => {
@@ -437,10 +441,15 @@ function issues(synthesize: () => unknown): readonly string[] {
   throw new Error('no mistake was found')
 }
 
-function large(): string {
-  const tiers = Array.from(
-    { length: 3000 },
-    (_, i) => `  t${i}: { policies: [ { name: per-minute, limit: 100, window: 1m } ] }\n`,
-  )
-  return `tiers:\n  anonymous: { by: ip, policies: [] }\n${tiers.join('')}`
+/** A tiers file that is so many characters long as JSON. */
+function fileOf(characters: number): string {
+  const tiersOf = (names: readonly string[]) => ({
+    anonymous: { by: 'ip' as const, policies: [] },
+    ...Object.fromEntries(names.map((name) => [name, { policies: [{ name: 'p', limit: 100, window: '1m' }] }])),
+  })
+  const lengthOf = (names: readonly string[]) => JSON.stringify(itemsOf({ tiers: tiersOf(names) })).length
+  const each = lengthOf(['t1000', 't1001']) - lengthOf(['t1000'])
+  const names = Array.from({ length: Math.floor((characters - lengthOf([])) / each) }, (_, i) => `t${1000 + i}`)
+  const missing = characters - lengthOf(names)
+  return JSON.stringify({ tiers: tiersOf(names.map((name, i) => (i < missing ? `${name}x` : name))) })
 }

@@ -44,6 +44,21 @@ test('the circuit breaker does not count old failures', () => {
   expect(circuit.isOpen).toBe(false)
 })
 
+test.each([
+  [2499, 0, true],
+  [2500, 0, false],
+  [2999, 2000, true],
+  [3000, 2000, false],
+])('with a failing call every %i ms, the first %i ms late, the circuit breaker opens: %s', (ms, lateMs, opens) => {
+  const { circuit, clock } = breaker()
+  circuit.report(false, clock.at + lateMs)
+  for (let calls = 1; calls < 100 && !circuit.isOpen; calls++) {
+    clock.at += ms
+    circuit.report(false)
+  }
+  expect(circuit.isOpen).toBe(opens)
+})
+
 test('the circuit breaker counts failures over ten seconds, which begin anew when the clock was set back so far', () => {
   const { circuit, clock, fail, succeed } = breaker()
   fail(4)

@@ -237,6 +237,26 @@ describe('an instance that has been idle for a long time', () => {
   })
 })
 
+it('an instance that was frozen keeps the units of before, and admits past the limit its next request at most', async () => {
+  const fleet = new Fleet(eventual(100, '1d'), 2)
+  const [frozen, other] = fleet.instances.map(({ limiter }) => limiter)
+  const take = async (limiter = frozen!, cost = 1) => {
+    const { allowed } = await limiter.take('global', { cost })
+    await settled()
+    return allowed
+  }
+  expect(await take()).toBe(true)
+  expect(await take(frozen, 9)).toBe(true) // in its interval, so unknown to the other
+  expect(await take(other, 98)).toBe(true)
+  fleet.now += 3_600_000
+  expect(await take(frozen, 80)).toBe(true) // by what it knew
+  for (let i = 0; i < 3; i++) {
+    fleet.now += 101
+    expect(await take()).toBe(false)
+  }
+  expect(await recorded(fleet, 'global')).toBe(1 + 9 + 98 + 80)
+})
+
 describe('a refund of eventual counts', () => {
   it('takes units that are only in memory at once', async () => {
     const fleet = new Fleet(eventual(10, '1d'), 1)

@@ -192,8 +192,8 @@ describe('a fair policy', () => {
     [{ consistency: 'strict' }, 'fair needs consistency "leased", got "strict"'],
     [{ action: 'observe' }, 'fair needs action "deny", got "observe"'],
     [
-      { window: '2m' },
-      'fair needs a window of 1m at most, or units that come back one by one, in 10 s at least one, got "fixed-window" with window "2m"',
+      { window: '60001ms' },
+      'fair needs a window of 1m at most, or units that come back one by one, in 10 s at least one, got "fixed-window" with window "60001ms"',
     ],
     [
       { window: '1h', algorithm: 'gcra', limit: 100 },
@@ -205,7 +205,8 @@ describe('a fair policy', () => {
     )
   })
 
-  it('may have a longer window where units come back one by one', () => {
+  it('may have a window of a minute, and a longer one where units come back one by one', () => {
+    expect(() => made({ policies: [{ ...all, window: '1m' }] })).not.toThrow()
     expect(() => made({ policies: [{ ...all, algorithm: 'gcra', limit: 3600, window: '1h' }] })).not.toThrow()
   })
 })

@@ -286,6 +286,15 @@ describe('an instance that is held back', () => {
     jest.useRealTimers()
   })
 
+  it('lets requests pass that reserve', async () => {
+    const { clock, store, one, other } = await heldBack()
+    clock.at += Math.ceil((await other.take('caller')).retryAfterMs)
+    const { calls } = store
+    expect(await one.take('caller')).toMatchObject({ allowed: false })
+    expect(store.calls).toBe(calls)
+    expect(await one.take('caller', { reserve: '1m' })).toMatchObject({ allowed: true })
+  })
+
   it('leases as it would: nothing leased is held back', async () => {
     const policies = [{ ...own, consistency: 'leased' as const }]
     const { clock, one, other, denial } = await heldBack(policies, { losses: 20 })

@@ -190,6 +190,11 @@ describe('a decision', () => {
   it.each(['missing-table', 'refused'] as const)(
     'fails if the store has never answered and reports %s, which is a mistake in the set-up',
     async (reason) => {
+      for (const onStoreError of ['local', 'deny', 'throw'] as const) {
+        const other = world({ onStoreError })
+        other.fail(failure(reason))
+        await expect(other.limiter.decide([of('a')])).rejects.toMatchObject({ reason })
+      }
       const one = world({ onStoreError: 'allow' })
       const back = one.fail(failure(reason))
       await expect(one.limiter.decide([of('a')])).rejects.toMatchObject({ reason })

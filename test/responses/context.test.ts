@@ -39,6 +39,17 @@ test('an allowed request', () => {
   })
 })
 
+test('every key is in the context of every request', () => {
+  const outcomes = [
+    ...[ALLOWED, DENIED, IMPOSSIBLE, OVER].map((decision) => ({ decision, ...FACTS })),
+    ...(['uncounted', 'exempt', 'blocked', 'unauthorized', 'unverified', 'unavailable', 'malformed'] as const).map(
+      (reason) => ({ reason, now: NOW }),
+    ),
+  ]
+  const keys = Object.keys(toContext({ decision: ALLOWED, ...FACTS })).sort()
+  for (const outcome of outcomes) expect(Object.keys(toContext(outcome)).sort()).toEqual(keys)
+})
+
 test('a denied request', () => {
   expect(toContext({ decision: DENIED, ...FACTS })).toMatchObject({
     allowed: false,
