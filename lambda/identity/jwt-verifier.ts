@@ -13,7 +13,7 @@ import type { InvalidReason, Verified } from './token-verifier'
 const MAX_TOKEN_LENGTH = 8192
 
 /** How far the issuer's clock and ours may be apart, in seconds; RFC 7519 §4.1.4 allows for a few minutes at most. */
-export const TOLERANCE_SECONDS = 30
+const TOLERANCE_SECONDS = 30
 
 /** Far more issuers than are configured. The bound removes issuers that the settings no longer name. */
 const MAX_ISSUERS = 20
