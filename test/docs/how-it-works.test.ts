@@ -25,7 +25,11 @@ async function thirdWrite(): Promise<Update> {
 }
 
 /** Of a text, what does not depend on line breaks, nor on which marks and numbers a process has drawn. */
-const shape = (text: string) => text.replace(/\br\d\b/g, 'r').replace(/:0 \d+\s+:1 \d+/, '').replace(/\s+/g, '')
+const shape = (text: string) =>
+  text
+    .replace(/\br\d\b/g, 'r')
+    .replace(/:0 \d+\s+:1 \d+/, '')
+    .replace(/\s+/g, '')
 
 it('docs/how-it-works.md shows the third write as it is sent, and reads it right', async () => {
   const { UpdateExpression, ConditionExpression, ExpressionAttributeValues } = await thirdWrite()
