@@ -41,7 +41,7 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
     ...(kept.length > 0
       ? [
           `Edited by hand and kept, unlike ${options.tiers}: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
-          'All tiers in force: sluice tiers list, as below',
+          'All tiers in force: npx sluice tiers list',
         ]
       : []),
     '',
@@ -51,92 +51,39 @@ export function welcome({ url, engine, options, kept = [], tiers: file, routes }
     `DynamoDB: ${engine.name} at ${engine.endpoint}, tables ${TABLES.state} and ${TABLES.config}`,
     `Save ${options.tiers}, and it is in force.`,
     '',
-    'Try',
-    ...(options.api === 'websocket'
-      ? socketCalls(url, options, keys, header)
-      : options.backend === undefined
-        ? sampleCalls(url, keys, tiers)
-        : ownCalls(url, keys, header)),
-    `  curl ${url.replace(/^ws/, 'http')}/_local/backend-calls        # what reached the backend`,
-    '',
-    'Manage tiers and clients, in another terminal',
-    ...commandLines(engine.endpoint, file).map((line) => `  ${line}`),
-    '',
-    'See who is denied, and what another limit would have done with these requests',
-    ...watchLines(url.replace(/^ws/, 'http'), file).map((line) => `  ${line}`),
+    'Try, in another terminal',
+    ...calls(url, options, keys, header, tiers).map((line) => `  ${line}`),
+    `  npx sluice top --gateway ${url.replace(/^ws/, 'http')}        # who is denied, and by which policy`,
+    `All commands: npx sluice --help, with --endpoint ${engine.endpoint} for these tables. A tour: docs/tutorial.md`,
     '',
     'Ctrl-C stops it.',
     '',
   ].join('\n')
 }
 
-function sampleCalls(url: string, keys: ReadonlyMap<string, string>, tiers: Readonly<Record<string, Tier>>): string[] {
-  const enough = Math.min(...(tiers[ANONYMOUS]?.policies ?? []).map(({ limit }) => limit)) + 5
-  const [one, other = one] = [...keys.values()]
-  return [
-    `  curl -i ${url}/hello`,
-    ...(one === undefined ? [] : [`  curl -i -H "X-Api-Key: ${one}" "${url}/search?q=water"`]),
-    ...(other === undefined ? [] : [`  curl -i -H "X-Api-Key: ${other}" -X POST ${url}/batch`]),
-    `  curl -i -X POST "${url}/chat?tokens=812"        # 500 tokens are reserved, and settled to 812`,
-    ...(Number.isFinite(enough) && enough <= 1000
-      ? [`  curl -i "${url}/hello?[1-${enough}]"        # that many requests: the last ones are denied`]
-      : []),
-  ]
-}
-
-function ownCalls(url: string, keys: ReadonlyMap<string, string>, header: string | undefined): string[] {
-  const [key] = keys.values()
-  return [`  curl -i ${url}/`, ...(key === undefined ? [] : [`  curl -i -H "${header}: ${key}" ${url}/`])]
-}
-
-/** With `wscat`, or any other client. */
-function socketCalls(
+/** One caller up to its limit where that is near, and one with a key; over WebSocket with `wscat`, or any client. */
+function calls(
   url: string,
   options: DevOptions,
   keys: ReadonlyMap<string, string>,
   header: string | undefined,
+  tiers: Readonly<Record<string, Tier>>,
 ): string[] {
   const [[key] = [], [route] = []] = [[...keys.values()], routeKeysOf(options)]
-  return [
-    `  wscat -c ${url}        # then type ${route === undefined ? 'hello' : `{"action":"${route}"}`}`,
-    ...(key === undefined ? [] : [`  wscat -H "${header}: ${key}" -c ${url}`]),
-    `  curl -X POST --data hello ${url.replace(/^ws/, 'http')}/local/@connections/<connectionId>`,
-  ]
+  const isSocket = options.api === 'websocket'
+  const path = options.backend === undefined ? '/hello' : '/'
+  const enough = Math.min(...(tiers[ANONYMOUS]?.policies ?? []).map(({ limit }) => limit)) + 5
+  const [program, target] = isSocket ? ['wscat', `-c ${url}`] : ['curl -i', `${url}${path}`]
+  const first = isSocket
+    ? `${target}        # then type ${route === undefined ? 'hello' : `{"action":"${route}"}`}`
+    : enough <= 1000
+      ? `"${target}?[1-${enough}]"        # that many requests: the last ones are denied`
+      : target
+  return [`${program} ${first}`, ...(key === undefined ? [] : [`${program} -H "${header}: ${key}" ${target}`])]
 }
 
 const keysText = (options: DevOptions): string =>
   ['$connect', ...routeKeysOf(options), '$default', '$disconnect'].join(', ')
-
-/** Commands that work against this engine as printed; their changes are in force within half a minute. */
-export function commandLines(endpoint: string, file: TiersFile): string[] {
-  const [sample] = keysOf(file)
-  return [
-    `npx sluice tiers list --endpoint ${endpoint}`,
-    `npx sluice tiers export --endpoint ${endpoint} > my-tiers.yaml`,
-    `npx sluice tiers apply my-tiers.yaml --endpoint ${endpoint}`,
-    ...(sample
-      ? [
-          `npx sluice clients create acme --tier ${sample.tier} --endpoint ${endpoint}`,
-          `npx sluice usage ${sample.id} --watch --endpoint ${endpoint}`,
-        ]
-      : []),
-    `npx sluice history --endpoint ${endpoint}`,
-    `npx sluice doctor --endpoint ${endpoint}`,
-  ]
-}
-
-/** Commands that call this gateway, as printed. */
-function watchLines(url: string, { tiers }: TiersFile): string[] {
-  const all = Object.entries(tiers as unknown as Readonly<Record<string, Tier>>)
-  const [tier, { policies: [policy] = [] }] = all.find(([name, one]) => name !== ANONYMOUS && one.policies?.length) ??
-    all.find(([, one]) => one.policies?.length) ?? ['', {}]
-  return [
-    `npx sluice top --gateway ${url}`,
-    ...(policy
-      ? [`npx sluice simulate --set ${tier}.${policy.name}=${Math.ceil(policy.limit / 2)} --gateway ${url}`]
-      : []),
-  ]
-}
 
 const API_NAMES = {
   rest: 'REST',
