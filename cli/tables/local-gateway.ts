@@ -22,7 +22,8 @@ type Where = {
     | 'stack'
     | 'limiter'
     | 'gateway'
-    | 'logGroup']?: string
+    | 'logGroup'
+    | 'log']?: string | readonly string[]
 }
 
 /**
@@ -93,8 +94,19 @@ export async function gatewayOfEngine(endpoint: string, env: Io['env']): Promise
  * and there is no AWS to ask, for lack of a Region or of credentials. With both, `Connection` names what it could be.
  */
 export async function meantGateway(where: Where, env: Io['env']): Promise<LocalGateway | undefined> {
-  const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup } = where
-  const given = [endpoint, region, table, stateTable, stack, limiter, named, logGroup, env.SLUICE_DYNAMODB_ENDPOINT]
+  const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup, log } = where
+  const given = [
+    endpoint,
+    region,
+    table,
+    stateTable,
+    stack,
+    limiter,
+    named,
+    logGroup,
+    log,
+    env.SLUICE_DYNAMODB_ENDPOINT,
+  ]
   if ([...given, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
   const gateway = await usualGateway(env)
   return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { announcedGateways, announceGateway } from '../../cli/tables/gateway-files'
-import { usualGateway } from '../../cli/tables/local-gateway'
+import { meantGateway, usualGateway } from '../../cli/tables/local-gateway'
 
 const DYNAMODB = 'http://127.0.0.1:13001'
 let folder: string
@@ -44,6 +44,15 @@ test('a gateway on any port is found while it runs, and its file goes with it', 
   remove()
   expect([readdirSync(join(folder, 'sluice')), await usualGateway(env)]).toEqual([[], undefined])
 })
+
+test.each([{ log: ['access.log'] }, { logGroup: '/aws/lambda/a' }, { endpoint: DYNAMODB }])(
+  'no gateway is asked that the command was not told of: %j',
+  async (where) => {
+    announceGateway({ address: await answering(DYNAMODB), dynamodb: DYNAMODB }, env)
+    expect(await meantGateway(where, env)).toBeUndefined()
+    expect(fetch).not.toHaveBeenCalled()
+  },
+)
 
 test('of two gateways none is taken: the error says how to choose', async () => {
   const addresses = [await answering(DYNAMODB), await answering('http://127.0.0.1:13002')]
