@@ -18,6 +18,7 @@ import type { Connection } from '../tables/connection'
 import { checkConnection } from '../tables/connection-check'
 import { checkClock, checkConfiguration, checkTable, OF_SETTINGS } from '../tables/health'
 import { checkKeyRing } from '../tables/key-ring'
+import { checkLeftBehind } from '../tables/left-behind'
 import { isLoopback } from '../tables/local-engine'
 import { checkAuditTimeToLive, checkTimeToLive } from '../tables/time-to-live'
 import { confirm } from '../terminal/question'
@@ -101,6 +102,7 @@ async function examine(
     ...(hasConfig || hasState
       ? [await checkClock(client, hasConfig ? configTable : stateTable, io.clock)]
       : notChecked(['clock'], 'see the tables')),
+    ...(await checkLeftBehind(connection)),
   ]
   return { checks, canDecide: hasConfig }
 }

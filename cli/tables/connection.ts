@@ -141,10 +141,8 @@ export class Connection {
   /** @throws NoLimiterError where there is none, or several and none is chosen. */
   private async findLimiter(): Promise<Limiter> {
     const { stack, limiter } = this.where
-    const client = new CloudFormationClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
     try {
-      const stacks = await stacksOf(client, stack)
-      const all = stacks.flatMap(limitersIn).filter(({ tables }) => tables !== undefined)
+      const all = await this.limitersOf(stack)
       const region = await this.region()
       const isNamed = stack !== undefined || limiter !== undefined
       const gateway = isNamed ? undefined : await usualGateway(this.env)
@@ -161,6 +159,15 @@ export class Connection {
       throw new UserError(
         `${option} needs CloudFormation, which does not answer at ${this.endpoint} (${failureOf(error).message}): ${way}`,
       )
+    }
+  }
+
+  /** The limiters with tables, of a stack or of all in the Region. */
+  async limitersOf(stack?: string): Promise<Limiter[]> {
+    const client = new CloudFormationClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
+    try {
+      const stacks = await stacksOf(client, stack)
+      return stacks.flatMap(limitersIn).filter(({ tables }) => tables !== undefined)
     } finally {
       client.destroy()
     }

@@ -294,7 +294,7 @@ describe('the doctor, where a stack names the function,', () => {
 
   it('sees that it exists', async () => {
     const send = lambda(async () => ({ FunctionArn: ARN }))
-    expect(await statuses('--stack', 'Shop')).toEqual({ ...HEALTHY, function: 'ok' })
+    expect(await statuses('--stack', 'Shop')).toEqual({ ...HEALTHY, function: 'ok', 'other config tables': 'ok' })
     expect(send.mock.calls.map(([{ input }]) => input)).toEqual([{ FunctionName: ARN }])
   })
 
