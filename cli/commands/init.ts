@@ -30,7 +30,7 @@ export const addInit: AddCommand = (group, session) => {
   describeCommand(
     group,
     'init',
-    'Write a commented tiers file, in an empty folder also a CDK app or Express server. Asks what options leave open.',
+    'Write a tiers file, and in an empty folder a CDK app or server. Asks what options leave open.',
     ['sluice init', 'sluice init --express', 'sluice init --for cdk --callers api-key --limit 60'],
   )
     .addOption(

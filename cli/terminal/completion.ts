@@ -34,7 +34,10 @@ function nodesOf(command: Command, path: readonly string[] = []): Node[] {
   const words = [
     ...children.map((child) => ({ word: child.name(), about: child.description() })),
     ...command.registeredArguments.flatMap(wordsOf),
-    ...command.options.flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : [])),
+    // what all commands share stands in no help of a group, and is offered before the first command
+    ...command.options.flatMap(({ long, description, hidden }) =>
+      long && (!hidden || path.length === 0) ? [{ word: long, about: description }] : [],
+    ),
     { word: '--help', about: 'help' },
   ]
   const values = command.options.flatMap((option) =>
