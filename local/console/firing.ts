@@ -22,7 +22,8 @@ export interface Range {
 
 /** Sends requests to the gateway itself, over HTTP, as any client would. */
 export class Firing {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: MAX_UNDER_WAY })
+  /** A connection for each request: a server may close a kept one just when a request is sent on it, which is lost. */
+  readonly #agent = new Agent({ maxSockets: MAX_UNDER_WAY })
   readonly #range: Range
   #shot: Shot | undefined
   #timer: NodeJS.Timeout | undefined
