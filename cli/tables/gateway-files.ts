@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { isLoopback } from './local-engine'
@@ -28,7 +28,14 @@ export function announceGateway(gateway: LocalGateway, env: Env): () => void {
   } catch {
     return () => {} // commands find it by its port
   }
-  return () => rmSync(file, { force: true })
+  return () => {
+    rmSync(file, { force: true })
+    try {
+      rmdirSync(folder)
+    } catch {
+      // another gateway's file is in it
+    }
+  }
 }
 
 /** The gateways that said so and whose processes are there. Whether they answer is not known. */

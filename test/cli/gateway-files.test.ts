@@ -42,7 +42,7 @@ test('a gateway on any port is found while it runs, and its file goes with it', 
   expect(await usualGateway(env)).toEqual(gateway)
   expect(await usualGateway({ ...env, PORT: '9' })).toBeUndefined()
   remove()
-  expect([readdirSync(join(folder, 'sluice')), await usualGateway(env)]).toEqual([[], undefined])
+  expect([readdirSync(folder), await usualGateway(env)]).toEqual([[], undefined])
 })
 
 test.each([{ log: ['access.log'] }, { logGroup: '/aws/lambda/a' }, { endpoint: DYNAMODB }])(
