@@ -91,22 +91,19 @@ export function starterProject(
   return {
     'package.json': `${JSON.stringify(merged, undefined, 2)}\n`,
     ...kind.files(starter, tiersFile),
-    'README.md': readme(name, kind.about, kind.commands(starter, tiersFile)),
+    'README.md': readme(name, kind.about, projectCommands(starter, tiersFile)),
   }
 }
 
-function readme(name: string, about: string, commands: ReturnType<Kind['commands']>): string {
-  const width = Math.max(...commands.map(([command]) => command.length))
-  const lines = commands.map(([command, comment]) => (comment ? `${command.padEnd(width)} # ${comment}` : command))
-  return [`# ${name}`, '', about, '', '```sh', ...lines, '```', ''].join('\n')
-}
+const readme = (name: string, about: string, commands: string): string =>
+  `# ${name}\n\n${about}\n\n\`\`\`sh\n${commands}\n\`\`\`\n`
 
-/** The commands of its README, to print. */
-export const projectCommands = (starter: Starter, tiersFile: string): string =>
-  readme('', '', KINDS[starter.target]?.commands(starter, tiersFile) ?? [])
-    .split('\n')
-    .slice(5, -2)
-    .join('\n')
+/** What to run, for the README and for a terminal: a line for each command. Empty where no project is made. */
+export function projectCommands(starter: Starter, tiersFile: string): string {
+  const commands = KINDS[starter.target]?.commands(starter, tiersFile) ?? []
+  const width = Math.max(...commands.map(([command]) => command.length))
+  return commands.map(([command, comment]) => (comment ? `${command.padEnd(width)} # ${comment}` : command)).join('\n')
+}
 
 /** As many requests as it takes to be denied, unless that is too many to send by hand. */
 const tried = (url: string, limit: number): readonly [string, string] =>
