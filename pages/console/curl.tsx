@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { CopyButton } from '../shared/copy-button'
 
 interface CurlProps {
   readonly url: string
@@ -10,7 +10,6 @@ interface CurlProps {
 
 /** The same request for a terminal. */
 export function Curl({ url, header, apiKey, route, target }: CurlProps) {
-  const [said, setSaid] = useState('')
   const method = route.split(' ')[0]!
   const line = [
     'curl -i',
@@ -18,27 +17,12 @@ export function Curl({ url, header, apiKey, route, target }: CurlProps) {
     ...(apiKey !== null && header ? [`-H ${quoted(`${header}: ${apiKey}`)}`] : []),
     quoted(`${url}${target}`),
   ].join(' ')
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(line)
-      setSaid('Copied.')
-    } catch {
-      setSaid('The browser refuses: select the line and copy it.')
-    }
-  }
   return (
     <div class="curl">
       <h3>The same in a terminal</h3>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reached by keyboard */}
       <pre tabIndex={0}>{line}</pre>
-      <div class="row">
-        <button type="button" onClick={copy}>
-          Copy
-        </button>
-        <span class="small soft" role="status">
-          {said}
-        </span>
-      </div>
+      <CopyButton text={line} words="Copy" />
     </div>
   )
 }

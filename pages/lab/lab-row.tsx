@@ -1,4 +1,4 @@
-import { CopyButton } from './copy-button'
+import { CopyButton } from '../shared/copy-button'
 import { type Explanation, spoken } from './model/explain'
 import { type FigureText, figureTexts } from './model/figure-texts'
 import { policyOf, yamlOf } from './model/rows'

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { CopyButton } from '../shared/copy-button'
 import { Controls } from './controls'
-import { CopyButton } from './copy-button'
 import { LabRow } from './lab-row'
 import { fromLink, toLink } from './link'
 import { figureTexts, MEANINGS } from './model/figure-texts'
