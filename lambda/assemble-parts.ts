@@ -1,4 +1,5 @@
 import { systemClock } from '../limiter/clock'
+import { Lazy } from '../limiter/lazy'
 import { RateLimiter } from '../limiter/rate-limiter'
 import type { ItemCalls } from '../limiter/stores/item-calls'
 import { ItemStore } from '../limiter/stores/item-store'
@@ -81,20 +82,15 @@ export function assembleWith(
 
 /** Loaded after the first reading: no request waits for it but those that meet an item that was never valid here. */
 function lastValidOf(options: LastValidOptions): Pick<LastValid, 'keep' | 'read'> {
-  let copies: LastValid | undefined
-  const load = async () => {
-    const { LastValid } = await import('./config-table/last-valid.ts')
-    copies ??= new LastValid(options)
-    return copies
-  }
+  const copies = new Lazy(async () => new (await import('./config-table/last-valid.ts')).LastValid(options))
   return {
     async keep(valid, present) {
       try {
-        await (await load()).keep(valid, present)
+        await (await copies.get()).keep(valid, present)
       } catch (error) {
         options.log('warn', 'last_valid_unwritable', { table: options.tableName, ...errorDetails(error) })
       }
     },
-    read: async () => (await load()).read(),
+    read: async () => (await copies.get()).read(),
   }
 }

@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct, isFair, policiesByName } from './compiled-policy'
-import { loadForOutage } from './consistency/strategies'
-import { peekBefore } from './consistency/strategy'
 import { ConfigError, invalidValue, Mistake, type MistakeCode, printed } from './errors'
+import { Lazy, lazyMeter } from './lazy'
 import type { Limiter, LimiterOf, LimiterOptions, SubjectCharge } from './limiter'
 import { FAILURE_MODES, type ReserveOptions, type TakeOptions } from './options'
 import { checkFair, MAX_WEIGHT } from './policies/fair'
@@ -12,13 +11,9 @@ import { parsePolicies } from './policies/parse-policies'
 import type { AnyPolicyInput } from './policies/policy'
 import { checkFields, type FieldRules, suggestion } from './policies/report'
 import type { PolicyMistakes } from './policies/written'
-import { type Charge, RateLimiter } from './rate-limiter'
-import { checkCosts, costNames } from './request'
-import { lazyMeter } from './reservations/lazy-meter'
-import type { LibraryReservations } from './reservations/library-reservations'
+import { type Charge, checkCosts, costNames } from './request'
 import { STORE } from './stores/store-option'
 import { NAMESPACE, secretOf, subjectKey } from './subject-key'
-import type { WaitQueues } from './waiting/wait-for'
 
 const positiveMs = {
   schema: v.pipe(v.number(), v.minValue(1), v.maxValue(600_000)),
@@ -80,7 +75,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   const keyOf = (subject: string) => subjectKey(subject, secret, options.namespace)
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
-  const limiter = new RateLimiter(options)
   const known = costNames(policies)
   const running = policies.find(({ counter }) => counter.isEndedByOthers)
   const fair = policies.find((policy) => policy.fair)
@@ -106,21 +100,22 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return { key: keyOf(subject), policies, cost, costs: costs && { ...costs } } // its caller may change it meanwhile
   }
   const some = policiesByName(policies)
-  loadForOutage()
-  let waiting: WaitQueues | undefined
-  const waitQueues = async () => {
+  const limiter = new Lazy(async () => {
+    const { loadForOutage, RateLimiter } = await import('./rate-limiter.ts')
+    loadForOutage()
+    return new RateLimiter(options)
+  })
+  limiter.preload()
+  const waiting = new Lazy(async () => {
     const { WaitQueues } = await import('./waiting/wait-for.ts')
-    waiting ??= new WaitQueues(limiter, Math.max(1000, (options.denialTtlMs ?? 5000) + 1))
-    return waiting
-  }
-  let reserving: LibraryReservations | undefined
-  const reservations = async () => {
+    return new WaitQueues(await limiter.get(), Math.max(1000, (options.denialTtlMs ?? 5000) + 1))
+  })
+  const reservations = new Lazy(async () => {
     const { LibraryReservations } = await import('./reservations/library-reservations.ts')
-    reserving ??= new LibraryReservations(limiter, policies)
-    return reserving
-  }
+    return new LibraryReservations(await limiter.get(), policies)
+  })
   const reserve = async (charges: readonly Charge[], given: ReserveOptions) =>
-    (await reservations()).reserve(charges, given)
+    (await reservations.get()).reserve(charges, given)
 
   return {
     countsRunning: running !== undefined,
@@ -130,9 +125,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
         refuse('take')
         if (options !== undefined) checkNames(options, RESERVING, 'take')
         const charges = [charge(subject, options)]
-        return options?.reserve === undefined
-          ? Promise.resolve(limiter.decideAtOnce(charges)) // waits no more than the decision does
-          : reserve(charges, { ...options, reserve: options.reserve })
+        if (options?.reserve !== undefined) return reserve(charges, { ...options, reserve: options.reserve })
+        const { loaded } = limiter // waits no more than the decision does
+        return loaded ? Promise.resolve(loaded.decideAtOnce(charges)) : limiter.get().then((one) => one.decide(charges))
       } catch (error) {
         return Promise.reject(error)
       }
@@ -143,10 +138,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
         throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
       refuse('acquire')
       const [charged, own] = [charge(subject, options), { ...options }]
-      return (await reservations()).acquire(charged, own)
+      return (await reservations.get()).acquire(charged, own)
     },
-    settle: async (reservation, used) => (await reservations()).settle(reservation, used),
-    meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
+    settle: async (reservation, used) => (await reservations.get()).settle(reservation, used),
+    meter: (reservation, options) => lazyMeter(reservations.get().then((all) => all.meter(reservation, options))),
     takeAll: async (subjects, options = {}) => {
       refuse('takeAll')
       checkNames(options, RESERVING, 'takeAll')
@@ -161,30 +156,33 @@ export function createLimiter(options: LimiterOptions): Limiter {
           caller: callerOf(one, held),
         }
       })
-      return duration === undefined ? limiter.decide(charges) : reserve(charges, { ...options, reserve: duration })
+      if (duration !== undefined) return reserve(charges, { ...options, reserve: duration })
+      return (limiter.loaded ?? (await limiter.get())).decide(charges)
     },
     waitFor: async (subject, options = {}) => {
       refuse('waitFor')
       const own = asGiven(options)
-      return (await waitQueues()).waitFor(own, () => charge(subject, own))
+      return (await waiting.get()).waitFor(own, () => charge(subject, own))
     },
     peek: async (subject, options = {}) => {
       checkNames(options, TAKING, 'peek')
-      return limiter.peek([charge(subject, options)], peekBefore)
+      const charges = [charge(subject, options)]
+      const { peekBefore } = await import('./rate-limiter.ts')
+      return (await limiter.get()).peek(charges, peekBefore)
     },
     refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
       const given = charge(subject, { cost, costs })
-      await limiter.refund(given, charged)
-      waiting?.wake(given.key)
+      await (await limiter.get()).refund(given, charged)
+      waiting.loaded?.wake(given.key)
     },
     close: async () => {
-      await waiting?.close()
-      await limiter.close()
+      await waiting.loaded?.close()
+      await (await limiter.get()).close()
     },
     reset: async (subject) => {
       const key = keyOf(subject)
-      await limiter.reset(key)
-      waiting?.wake(key)
+      await (await limiter.get()).reset(key)
+      waiting.loaded?.wake(key)
     },
   }
 }

@@ -8,11 +8,14 @@ import { Deadline, waitAtMost } from './deadline'
 import { Decider } from './decider'
 import { compose, type Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
+import { Lazy } from './lazy'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { type Charge, type ChargeTime, checkChargedAt, checkCost, evenly, takesNone, toUnits } from './request'
 import type { Item } from './stores/store'
 import type { SubjectVerdicts } from './view'
 
+export { loadForOutage } from './consistency/strategies'
+export { peekBefore } from './consistency/strategy'
 export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
 
 /**
@@ -24,8 +27,8 @@ export class RateLimiter {
   readonly items: Decider
   private readonly strategies: Strategies
   /** Loaded when the store cannot be asked for the first time, and when a policy is fair. */
-  private fallback: Fallback | undefined
-  private fair: FairShares | undefined
+  private readonly fallback: Lazy<Fallback>
+  private readonly fair: Lazy<FairShares>
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
 
@@ -42,6 +45,11 @@ export class RateLimiter {
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
     this.items = new Decider({ store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent })
     this.strategies = new Strategies(this.items, onEvent)
+    this.fallback = new Lazy(async () => {
+      const { Fallback } = await import('./consistency/fallback.ts')
+      return new Fallback(this.items, (subject) => this.strategies.lastSeen(subject))
+    })
+    this.fair = new Lazy(async () => new (await import('./consistency/fair-shares.ts')).FairShares(this.items))
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
   }
@@ -65,7 +73,7 @@ export class RateLimiter {
       return this.strategies.load(charges).then(() => this.decideAtOnce(given, withoutStore))
     const denied = charges.length === 1 ? this.strategies.knownDenial(charges[0]!) : undefined
     if (!denied) return this.decideByCalls(charges, withoutStore)
-    this.fallback?.flush(charges)
+    this.fallback.loaded?.flush(charges)
     return compose([denied])
   }
 
@@ -89,10 +97,10 @@ export class RateLimiter {
    * @param how whether what remains is told with or without what the request would take.
    */
   async peek(given: readonly Charge[], how = peek): Promise<Decision> {
-    const held = given.some(({ caller }) => caller) ? await (await this.loadFair()).withKnownShares(given) : given
+    const held = given.some(({ caller }) => caller) ? await (await this.fair.get()).withKnownShares(given) : given
     const charges = held.map(toUnits)
     await this.strategies.load(charges)
-    return compose(await Promise.all(this.partsOf(charges).map((part) => how(part))))
+    return compose(await Promise.all(this.partsOf(charges).map(how)))
   }
 
   /** Gives back units that were charged just now, or when the options say so. */
@@ -111,7 +119,7 @@ export class RateLimiter {
 
   /** Ends what a request holds that was admitted here without the store; false where it holds nothing. */
   endHere(key: string, id: string): boolean {
-    return this.fallback?.end(key, id) ?? false
+    return this.fallback.loaded?.end(key, id) ?? false
   }
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
@@ -121,12 +129,12 @@ export class RateLimiter {
 
   /** Returns leased units, and sends counts in memory to the store, for a program that stops. */
   async close(): Promise<void> {
-    await Promise.all([this.strategies.close(), this.fallback?.close()])
+    await Promise.all([this.strategies.close(), this.fallback.loaded?.close()])
   }
 
   /** Decides a request whose caller has a share of what callers share. */
   private async decideFairly(given: readonly Charge[], withoutStore?: WithoutStore): Promise<Decision> {
-    const fair = this.fair ?? (await this.loadFair())
+    const fair = await this.fair.get()
     const { charges, held } = fair.hold(given)
     const units = charges.map(toUnits)
     if (!this.strategies.areLoaded(units)) await this.strategies.load(units)
@@ -135,12 +143,6 @@ export class RateLimiter {
       this.decideByCalls(units, withoutStore, (answers) => fair.learn(held, answers)),
     ])
     return decision
-  }
-
-  private async loadFair(): Promise<FairShares> {
-    const { FairShares } = await import('./consistency/fair-shares.ts')
-    this.fair ??= new FairShares(this.items)
-    return this.fair
   }
 
   /** @param onAnswers is told what all subjects said, where the store could be asked. */
@@ -159,7 +161,7 @@ export class RateLimiter {
           ? [{ policies: part.policies, verdicts: await taken(part) }]
           : await this.ask(parts, deadline)
       onAnswers?.(answers)
-      const flushing = this.fallback?.flush(charges)
+      const flushing = this.fallback.loaded?.flush(charges)
       if (flushing && this.hasSeen(charges, startedAt)) await waitAtMost(deadline.leftMs, flushing)
       return compose(answers, false, answers.length < parts.length)
     } catch (error) {
@@ -177,21 +179,15 @@ export class RateLimiter {
     if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
     const { reason } = error
     const failureMode = reason === 'item' ? 'deny' : onStoreError
-    const fallback = this.fallback ?? (await this.loadFallback())
+    const fallback = await this.fallback.get()
     const decision = fallback.decide(withoutInternal(charges), failureMode, localShare)
     return { ...decision, failure: reason, failureMode }
-  }
-
-  private async loadFallback(): Promise<Fallback> {
-    const { Fallback } = await import('./consistency/fallback.ts')
-    this.fallback ??= new Fallback(this.items, (subject) => this.strategies.lastSeen(subject))
-    return this.fallback
   }
 
   /** What this instance admitted by itself is given back there first. */
   private giveBack(whole: Charge, charged: ChargeTime): Promise<void>[] {
     const even = evenly(whole)
-    const here = even.map((one) => this.fallback?.giveBack(one, charged) ?? 0)
+    const here = even.map((one) => this.fallback.loaded?.giveBack(one, charged) ?? 0)
     const left = here.every((units) => units === 0)
       ? [whole]
       : even.map((one, i) => ({ ...one, cost: one.cost - here[i]! }))
@@ -213,8 +209,8 @@ export class RateLimiter {
 
     const results = this.items.calls.isCircuitOpen
       ? await oneByOne(parts)
-      : this.fair && parts.some(isFair)
-        ? await this.fair.takeLast(parts)
+      : this.fair.loaded && parts.some(isFair)
+        ? await this.fair.loaded.takeLast(parts)
         : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) {

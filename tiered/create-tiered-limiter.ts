@@ -1,14 +1,13 @@
 import * as v from 'valibot'
-import { assembleParts, type CommonOptions } from '../lambda/assemble-parts'
+import type { CommonOptions } from '../lambda/assemble-parts'
 import { lazyVerifiers } from '../lambda/identity/load-verifier'
 import { makeTelemetry } from '../lambda/telemetry/telemetry'
 import { systemClock } from '../limiter/clock'
-import { loadForOutage } from '../limiter/consistency/strategies'
+import { Lazy, lazyMeter } from '../limiter/lazy'
 import { checkOptions, type FieldRules } from '../limiter/policies/report'
 import { type ConnectionOptions, connect } from '../limiter/stores/connection'
 import { SETTINGS } from './settings-rules'
 import type { TieredLimiter } from './tiered-decision'
-import { tieredLimiter } from './tiered-limiter'
 import type { TieredSettings, TiersInProgram } from './tiered-settings'
 import { checkedTiers } from './tiers-in-program'
 
@@ -46,17 +45,37 @@ const OPTIONS = {
 export function createTieredLimiter(options: TieredLimiterOptions | TiersInProgram): TieredLimiter {
   const make = isInProgram(options) ? checkedTiers(options) : checkedTables(options)
   const { failureMode = 'local', authentication = 'config', deadlineMs = 300, ipv6Prefix = 56 } = options
-  const parts = make({
+  const common: CommonOptions = {
     failureMode,
     authentication,
     deadlineMs,
     ipv6Prefix,
     telemetry: makeTelemetry({ write: options.write ?? toStdout, clock: systemClock }),
     verifierOf: lazyVerifiers(systemClock),
+  }
+  const limiter = new Lazy(async () => {
+    const [{ tieredLimiter }, parts] = await Promise.all([import('./tiered-limiter.ts'), make(common)])
+    return tieredLimiter(parts, () => parts.limiter.close())
   })
-  loadForOutage()
-  return tieredLimiter(parts, () => parts.limiter.close())
+  limiter.preload()
+  return {
+    decide: async (request) => {
+      const own = asGiven(request)
+      return (limiter.loaded ?? (await limiter.get())).decide(own)
+    },
+    decideMessage: async (event, known) => {
+      const own = asGiven(known)
+      return (limiter.loaded ?? (await limiter.get())).decideMessage(event, own)
+    },
+    settle: async (reservation, used) => (await limiter.get()).settle(reservation, used),
+    meter: (reservation, options) => lazyMeter(limiter.get().then((loaded) => loaded.meter(reservation, options))),
+    releaseSlots: async (reservation) => (await limiter.get()).releaseSlots(reservation),
+    close: async () => (await limiter.get()).close(),
+  }
 }
+
+/** An object as it is now, whatever its caller changes later; what is none stays as it is, to be refused. */
+const asGiven = <Given>(given: Given): Given => (Object(given) === given ? { ...given } : given)
 
 const isInProgram = (options: TieredLimiterOptions | TiersInProgram): options is TiersInProgram =>
   Object(options) === options && ('tiers' in options || 'store' in options)
@@ -65,7 +84,11 @@ function checkedTables(options: TieredLimiterOptions) {
   checkOptions(options, OPTIONS)
   const { configTable, stateTable } = options
   const tables = { configTable, stateTable, configTtlMs: 30_000, negativeTtlMs: 30_000 }
-  return (common: CommonOptions) => assembleParts({ ...common, ...tables, calls: connect(options) })
+  const calls = connect(options)
+  return async (common: CommonOptions) => {
+    const { assembleParts } = await import('../lambda/assemble-parts.ts')
+    return assembleParts({ ...common, ...tables, calls })
+  }
 }
 
 const toStdout = (line: string) => void process.stdout.write(`${line}\n`)

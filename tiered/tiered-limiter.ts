@@ -1,5 +1,4 @@
 import { type ProblemResponse, problemResponse } from '../backend/responses'
-import type { Settler } from '../backend/settler'
 import { makeRecordingDecider } from '../lambda/authorize'
 import type { AuthorizerParts } from '../lambda/authorizer-parts'
 import type { Costs } from '../lambda/config-table/items/cost'
@@ -7,8 +6,8 @@ import type { RequestTrace } from '../lambda/request-trace'
 import { headersFromContext } from '../lambda/responses/backend-headers'
 import type { AuthorizerContext } from '../lambda/responses/context'
 import { checkAddress, matchRoutes, type OwnSteps } from '../lambda/steps'
-import type { RateLimiter } from '../limiter/rate-limiter'
-import { lazyMeter } from '../limiter/reservations/lazy-meter'
+import { Lazy, lazyMeter } from '../limiter/lazy'
+import { loadForOutage, type RateLimiter } from '../limiter/rate-limiter'
 import { type ConnectedCaller, ofConnection } from './connected-caller'
 import { type MessageRequest, messageRequest } from './message-request'
 import type { TieredLimiter } from './tiered-decision'
@@ -30,16 +29,12 @@ export function tieredLimiter(
       },
     },
   })
-  let known: Settler | undefined
-  const settler = async () => {
-    const { Settler } = await import('../backend/settler.ts')
-    known ??= new Settler(parts.limiter)
-    return known
-  }
-  const reservations = async () => {
+  loadForOutage()
+  const settler = new Lazy(async () => new (await import('../backend/settler.ts')).Settler(parts.limiter))
+  const reservations = new Lazy(async () => {
     const { LibraryReservations } = await import('../limiter/reservations/library-reservations.ts')
     return new LibraryReservations(parts.limiter, [])
-  }
+  })
   return {
     async decide(request) {
       checkRequest(request)
@@ -50,9 +45,9 @@ export function tieredLimiter(
       checkRequest(request)
       return toDecision(await decide({ ...request, connection }))
     },
-    settle: async (reservation, used) => (await settler()).settle(reservation, used),
-    meter: (reservation, options) => lazyMeter(reservations().then((all) => all.meter(reservation, options))),
-    releaseSlots: async (reservation) => (await settler()).releaseSlots(reservation),
+    settle: async (reservation, used) => (await settler.get()).settle(reservation, used),
+    meter: (reservation, options) => lazyMeter(reservations.get().then((all) => all.meter(reservation, options))),
+    releaseSlots: async (reservation) => (await settler.get()).releaseSlots(reservation),
     close,
   }
 }

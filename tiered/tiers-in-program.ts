@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { assembleWith, type CommonOptions } from '../lambda/assemble-parts'
+import type { CommonOptions } from '../lambda/assemble-parts'
 import { AccessList } from '../lambda/config-table/items/access-list'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import { checkNoneRequired } from '../lambda/config-table/items/policy-set-checks'
@@ -33,12 +33,14 @@ export function checkedTiers(options: TiersInProgram) {
   if (issues.length > 0 || !policies) throw new ConfigError(issues)
   const configuration = { policies, access: new AccessList([]) }
   const subjectKeys = new SubjectKeys(secret ? [{ secret, activeFrom: 0 }] : [])
-  return (common: CommonOptions) =>
-    assembleWith(common, options.store, {
+  return async (common: CommonOptions) => {
+    const { assembleWith } = await import('../lambda/assemble-parts.ts')
+    return assembleWith(common, options.store, {
       configuration: { current: async () => configuration },
       subjectKeys: { current: async () => subjectKeys },
       clients: { find: async () => undefined },
     })
+  }
 }
 
 /** Where mistakes in the tiers stand. */

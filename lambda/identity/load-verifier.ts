@@ -1,6 +1,6 @@
 import type { Clock } from '../../limiter/clock'
+import { Lazy } from '../../limiter/lazy'
 import type { JwtSettings } from '../config-table/items/jwt-settings'
-import type { JwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
 
 /**
@@ -8,16 +8,11 @@ import type { TokenVerifier } from './token-verifier'
  * token, so that deployments without JWTs do not pay for it in every cold start.
  */
 export function lazyVerifiers(clock: Clock): (settings: JwtSettings) => TokenVerifier {
-  let shared: JwtVerifier | undefined
-  const load = async () => {
-    const { JwtVerifier } = await import('./jwt-verifier.ts')
-    shared ??= new JwtVerifier({ clock })
-    return shared
-  }
+  const shared = new Lazy(async () => new (await import('./jwt-verifier.ts')).JwtVerifier({ clock }))
   return (settings) => ({
     async verify(token, deadlineMs) {
       try {
-        return await (shared ?? (await load())).verify(token, settings, deadlineMs)
+        return await (await shared.get()).verify(token, settings, deadlineMs)
       } catch (cause) {
         return { kind: 'unavailable', cause }
       }

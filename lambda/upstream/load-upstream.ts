@@ -1,3 +1,4 @@
+import { Lazy } from '../../limiter/lazy'
 import type { Checker } from './check'
 import type { FunctionAccess } from './invoke'
 import type { UpstreamOptions } from './upstream-authorizer'
@@ -7,17 +8,12 @@ import type { UpstreamOptions } from './upstream-authorizer'
  * configured, so that other deployments do not pay for it in every cold start.
  */
 export function loadUpstream(options: Omit<UpstreamOptions, 'invoke'> & FunctionAccess): Checker {
-  let upstream: Checker | undefined
-  const load = async () => {
-    const { lambdaUpstream } = await import('./lambda-upstream.ts')
-    upstream ??= lambdaUpstream(options)
-    return upstream
-  }
-  load().catch(() => {}) // the requests try again
+  const upstream = new Lazy(async () => (await import('./lambda-upstream.ts')).lambdaUpstream(options))
+  upstream.preload()
   return {
     async check(event, request) {
       try {
-        return await (upstream ?? (await load())).check(event, request)
+        return await (await upstream.get()).check(event, request)
       } catch (cause) {
         return { kind: 'unavailable', cause }
       }

@@ -1,5 +1,6 @@
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
+import { Lazy } from '../lazy'
 import type { OnEvent } from '../options'
 import type { Consistency } from '../policies/policy'
 import { type Charge, evenly, type Subject } from '../request'
@@ -17,31 +18,33 @@ type OfPolicies = { readonly policies: readonly CompiledPolicy[] }
 /** Chooses how a charge is counted, by the `consistency` of its policies: what is not strict is loaded when needed. */
 export class Strategies {
   private readonly strict: Strict
-  private leased: Leased | undefined
-  private eventual: Eventual | undefined
+  private readonly leased: Lazy<Leased>
+  private readonly eventual: Lazy<Eventual>
   private readonly writes: WriteCoalescer
   private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
 
   constructor(
     private readonly items: Decider,
-    private readonly onEvent: OnEvent,
+    onEvent: OnEvent,
   ) {
     this.writes = new WriteCoalescer(items)
-    this.strict = new Strict(items, this.writes, () => this.loadLeased(), onEvent)
+    this.leased = new Lazy(async () => new (await import('./leased.ts')).Leased(items, this.writes, onEvent))
+    this.eventual = new Lazy(async () => new (await import('./eventual.ts')).Eventual(items))
+    this.strict = new Strict(items, this.writes, this.leased, onEvent)
   }
 
   /** Whether these policies can be counted at once. */
   areLoaded(charges: readonly OfPolicies[]): boolean {
     for (const { policies } of charges)
-      if (!this.lists.has(policies) && !policies.every(({ consistency }) => this[consistency])) return false
+      if (!this.lists.has(policies) && !policies.every(({ consistency }) => this.loaded(consistency))) return false
     return true
   }
 
   /** To be awaited before anything is asked of policies. */
   async load(charges: readonly OfPolicies[]): Promise<void> {
     const wanted = new Set(charges.flatMap(({ policies }) => policies.map(({ consistency }) => consistency)))
-    if (wanted.has('leased')) await this.loadLeased()
-    if (wanted.has('eventual')) await this.loadEventual()
+    if (wanted.has('leased')) await this.leased.get()
+    if (wanted.has('eventual')) await this.eventual.get()
   }
 
   /** The denial of a request like one that was denied before, where one strategy answers for all of it. */
@@ -61,24 +64,16 @@ export class Strategies {
 
   /** What was last seen of a subject in the store, and counted here since. */
   lastSeen(subject: Subject): States {
-    return this.eventual?.lastSeen(subject) ?? statesOf(this.items.view(subject.key), subject.policies)
+    return this.eventual.loaded?.lastSeen(subject) ?? statesOf(this.items.view(subject.key), subject.policies)
   }
 
   /** Gives back leased units, and writes down what is only in memory. */
   async close(): Promise<void> {
-    await Promise.all([this.leased?.close(), this.eventual?.close()])
+    await Promise.all([this.leased.loaded?.close(), this.eventual.loaded?.close()])
   }
 
-  private async loadLeased(): Promise<Leased> {
-    const { Leased } = await import('./leased.ts')
-    this.leased ??= new Leased(this.items, this.writes, this.onEvent)
-    return this.leased
-  }
-
-  private async loadEventual(): Promise<Eventual> {
-    const { Eventual } = await import('./eventual.ts')
-    this.eventual ??= new Eventual(this.items)
-    return this.eventual
+  private loaded(consistency: Consistency): Strategy | undefined {
+    return consistency === 'strict' ? this.strict : this[consistency].loaded
   }
 
   private listsOf(policies: readonly CompiledPolicy[]): readonly PartOfAll[] {
@@ -87,7 +82,7 @@ export class Strategies {
     const lists = (['strict', 'leased', 'eventual'] satisfies Consistency[]).flatMap((consistency) => {
       const those = policies.filter((policy) => policy.consistency === consistency)
       if (those.length === 0) return []
-      const strategy: Strategy = this[consistency]! // it is loaded
+      const strategy = this.loaded(consistency)! // it is: see `load`
       return { strategy, policies: those.length === policies.length ? policies : those }
     })
     this.lists.set(policies, lists)

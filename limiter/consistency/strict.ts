@@ -1,6 +1,7 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
+import type { Lazy } from '../lazy'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { SubjectVerdicts } from '../view'
@@ -21,13 +22,11 @@ const HOT_MS = 45_000
  * than of another, the write is tried once more: the partition may be hot because of another item.
  */
 export class Strict implements Strategy {
-  /** Loaded before the first subject is hot. */
-  private leased: Strategy | undefined
-
   constructor(
     private readonly items: Decider,
     private readonly writes: WriteCoalescer,
-    private readonly loadLeased: () => Promise<Strategy>,
+    /** Loaded before the first subject is hot. */
+    private readonly leased: Lazy<Strategy>,
     private readonly onEvent: OnEvent,
   ) {}
 
@@ -36,35 +35,35 @@ export class Strict implements Strategy {
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    return (this.isHot(charge) ? this.leased! : this.items).cachedDenial(charge)
+    return (this.isHot(charge) ? this.leased.loaded! : this.items).cachedDenial(charge)
   }
 
   take(charge: Charge): Promise<Verdicts> {
-    if (this.isHot(charge)) return this.leased!.take(charge)
+    if (this.isHot(charge)) return this.leased.loaded!.take(charge)
     return this.writes.take(charge).catch(async (error) => {
       if (!isHotKey(error)) throw error
       if (!isLeasable(charge)) return this.writes.take(charge)
-      this.leased ??= await this.loadLeased()
+      const leased = await this.leased.get()
       this.remember(charge.key)
-      return this.leased.take(charge)
+      return leased.take(charge)
     })
   }
 
   peek(charge: Charge): Promise<Verdicts> {
-    return (this.isHot(charge) ? this.leased! : this.items).peek(charge)
+    return (this.isHot(charge) ? this.leased.loaded! : this.items).peek(charge)
   }
 
   giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
-    return this.isHot(charge) ? this.leased!.giveBack(charge, charged) : this.items.refund(charge, charged)
+    return this.isHot(charge) ? this.leased.loaded!.giveBack(charge, charged) : this.items.refund(charge, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    return (this.isHot(subject) ? this.leased! : this.items).standing(subject)
+    return (this.isHot(subject) ? this.leased.loaded! : this.items).standing(subject)
   }
 
   /** A subject is hot whichever policies found that out, and leased only for those that can be. */
   private isHot(charge: Subject & Partial<Units>): boolean {
-    if (!this.leased || !isLeasable(charge)) return false
+    if (!this.leased.loaded || !isLeasable(charge)) return false
     const { hotUntil = 0 } = this.items.subjects.get(charge.key) ?? {}
     const leftMs = hotUntil - this.items.now()
     return leftMs > 0 && leftMs <= 2 * HOT_MS

@@ -2,6 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { AwsCredentials, CredentialProvider } from '../aws/credentials'
 import { type Endpoint, endpointOf } from '../aws/endpoint'
 import { ConfigError, Mistake, printed } from '../errors'
+import { Lazy } from '../lazy'
 import type { DirectCallsOptions } from './direct-calls'
 import type { ItemCalls } from './item-calls'
 import { sdkCalls } from './sdk-calls'
@@ -64,12 +65,7 @@ export function connect(
  * cannot be loaded is loaded again at the next call.
  */
 function directCalls(options: DirectCallsOptions): ItemCalls {
-  let calls: ItemCalls | undefined
-  const load = async () => {
-    const { DirectCalls } = await import('./direct-calls.ts')
-    calls ??= new DirectCalls(options)
-    return calls
-  }
-  load().catch(() => {})
-  return { call: (...args) => (calls ? calls.call(...args) : load().then((loaded) => loaded.call(...args))) }
+  const calls = new Lazy(async () => new (await import('./direct-calls.ts')).DirectCalls(options))
+  calls.preload()
+  return { call: (...args) => calls.loaded?.call(...args) ?? calls.get().then((loaded) => loaded.call(...args)) }
 }

@@ -113,12 +113,14 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
   it('counts once if an answer is lost and another instance writes before the retry', async () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0.1)
     const { client, subject, limiter, left } = setUp()
+    await limiter.peek('another') // it is loaded, and has its mark
     random.mockReturnValue(0.9) // another mark
     const stranger = limiterOn(
       new DynamoDbStore({ client: opened.client, tableName: TABLE }),
       new TestClock(),
       policies,
     )
+    await stranger.peek('another')
     random.mockRestore()
     await limiter.take(subject)
     client.queue.push(FAULTS['an answer lost after the write'])

@@ -59,7 +59,7 @@ export async function runScenario(inner: StateStore, subject: string, course: Sc
   let net = 0
   let all = 0
   let now = NOW
-  const made = (on: StateStore, more: Partial<LimiterOptions> = {}): Limiter => {
+  const made = async (on: StateStore, more: Partial<LimiterOptions> = {}): Promise<Limiter> => {
     const mark = course.sameMark ? jest.spyOn(Math, 'random').mockReturnValue(0.3) : undefined
     const limiter = createLimiter({
       store: on,
@@ -69,10 +69,11 @@ export async function runScenario(inner: StateStore, subject: string, course: Sc
       deadlineMs: 5000,
       ...more,
     })
+    if (mark) await new Promise(setImmediate) // it is loaded, and has its mark
     mark?.mockRestore()
     return limiter
   }
-  const [mine, yours] = [made(store), made(inner)]
+  const [mine, yours] = [await made(store), await made(inner)]
   const one = { subject, policies: ['p'] }
   const address = { subject: `${subject} address`, policies: ['ip'] }
   const charges: number[] = []
@@ -131,7 +132,7 @@ export async function runScenario(inner: StateStore, subject: string, course: Sc
   await own.catch(() => {})
   await take(mine)
   await store.deliverDelayed()
-  const last = made(inner)
+  const last = await made(inner)
   for (const limiter of [mine, yours, last]) while (all < 1000 && (await take(limiter)));
   return { net, most: limit * (1 + resets), calls, failure }
 }

@@ -3,6 +3,7 @@ import { Strict } from '../../limiter/consistency/strict'
 import type { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
+import { Lazy } from '../../limiter/lazy'
 import type { LimiterEvent } from '../../limiter/options'
 import type { ChargeTime } from '../../limiter/request'
 import { Subjects } from '../../limiter/subject'
@@ -52,7 +53,7 @@ function world(random = 0.5) {
   const strict = new Strict(
     items as unknown as Decider,
     writes as unknown as WriteCoalescer,
-    async () => leases as unknown as Leased,
+    new Lazy(async () => leases as unknown as Leased),
     told,
   )
   const take = async (key = 'k', of = policies) => {

@@ -39,7 +39,9 @@ const usedIn = async (
 async function drawing<T>(number: number, run: () => T | Promise<T>): Promise<T> {
   const random = jest.spyOn(Math, 'random').mockReturnValue(number)
   try {
-    return await run()
+    const made = await run()
+    await new Promise(setImmediate) // its code is loaded, and has drawn
+    return made
   } finally {
     random.mockRestore()
   }

@@ -7,7 +7,7 @@
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
   'lines of source': { most: 66_900, goal: 58_500 },
   'files of limiter/': { most: 115, goal: 105 },
-  'files of limiter/ beside its folders': { most: 25, goal: 25 },
+  'files of limiter/ beside its folders': { most: 26, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
   'loops in limiter/ that await a call under a deadline': { most: 3, goal: 3 },
@@ -19,6 +19,6 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'imports of them in cli/': { most: 98, goal: 98 },
   'words of docs/ without docs/api': { most: 74_100, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
-  'bytes that the authorizer loads first': { most: 122_400, goal: 118_600 },
+  'bytes that the authorizer loads first': { most: 122_500, goal: 118_600 },
   'bytes of all its files': { most: 281_400, goal: 263_000 },
 }
