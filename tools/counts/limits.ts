@@ -17,7 +17,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'microtask turns of a warm take': { most: 7, goal: 7 },
   'modules of lambda/ and limiter/ that cli/ imports': { most: 81, goal: 75 },
   'imports of them in cli/': { most: 98, goal: 98 },
-  'words of docs/ without docs/api': { most: 74_100, goal: 65_300 },
+  'words of docs/ without docs/api': { most: 74_300, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
   'bytes that the authorizer loads first': { most: 122_500, goal: 118_600 },
   'bytes of all its files': { most: 281_400, goal: 263_000 },
