@@ -58,7 +58,7 @@ export const routeKeysOf = ({ handler, routes }: Pick<DevOptions, 'handler' | 'r
 const MAX_PORT = 65_535
 const ABOVE = 10_000
 
-/** The port of the embedded engine: the same every time for the same gateway, so that it can be found. */
+/** The port of the embedded engine: the same every time for the same gateway, so that a command can be repeated. */
 export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dynamodbPort'>): number {
   if (dynamodbPort !== undefined) {
     if (dynamodbPort === port && port !== 0) throw new UserError(`--dynamodb-port must differ from --port, got ${port}`)
@@ -67,7 +67,3 @@ export function enginePort({ port, dynamodbPort }: Pick<DevOptions, 'port' | 'dy
   if (port === 0) return 0
   return port + ABOVE <= MAX_PORT ? port + ABOVE : port - ABOVE
 }
-
-/** The ports of gateways whose embedded engine would be at this one. */
-export const gatewayPortsOf = (engine: number): readonly number[] =>
-  [engine - ABOVE, engine + ABOVE].filter((port) => port > 0 && port <= MAX_PORT && enginePort({ port }) === engine)

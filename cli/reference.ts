@@ -16,7 +16,7 @@ In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice
 2. those of the limiter that \`--stack\` or \`--limiter\` names
 3. \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`
 4. those of \`sluice dev\`, with \`--endpoint\` or \`SLUICE_DYNAMODB_ENDPOINT\`
-5. those of the local gateway that runs, on any port, without an AWS Region or credentials. With \`PORT\`, only on that one
+5. those of the local gateway that runs, on any port, without an AWS Region or credentials: it says that it runs in a file in \`$XDG_RUNTIME_DIR/sluice\`, else in \`sluice-<user>\` in the folder for temporary files
 6. those of [the only limiter](deploy.md#which-limiter-the-command-line-means) in CloudFormation. Where a local gateway runs too, the command does nothing and names both.
 
 Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A DynamoDB on your own machine takes made-up credentials.

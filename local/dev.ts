@@ -137,7 +137,9 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
   const gatewayUrl = `${options.api === 'websocket' ? 'ws' : 'http'}://localhost:${gateway.port}`
   if (isLoopback(engine.endpoint)) {
     const address = `http://localhost:${gateway.port}`
-    shutdown.add(announceGateway({ address, dynamodb: engine.endpoint }, io.env))
+    const withdraw = announceGateway({ address, dynamodb: engine.endpoint }, io.env)
+    if (withdraw) shutdown.add(withdraw)
+    else io.note(`no command finds this gateway without --endpoint ${engine.endpoint}: its folder cannot be written`)
   }
   io.line(`Sluice is listening on ${gatewayUrl}`)
   for (const text of welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }).split('\n')) io.line(text)

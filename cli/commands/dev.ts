@@ -3,7 +3,6 @@ import { wholeNumber } from '../arguments'
 import { type AddCommand, describeCommand } from '../command'
 import type { DevOptions } from '../dev-options'
 import { UserError } from '../exit'
-import { usualPort } from '../tables/local-gateway'
 
 interface Options extends Omit<DevOptions, 'port' | 'endpoint'> {
   readonly port?: number
@@ -55,7 +54,7 @@ export const addDev: AddCommand = (group, session) => {
         runDev!(
           {
             ...options,
-            port: options.port ?? portOf(usualPort(io.env)),
+            port: options.port ?? portOf(io.env.PORT || '3000'),
             ...(io.env.SLUICE_DYNAMODB_ENDPOINT && { endpoint: io.env.SLUICE_DYNAMODB_ENDPOINT }),
           },
           { env: io.env, line: (text) => print.line(text), note: (text) => print.notes(text.split('\n')), stop },

@@ -12,7 +12,7 @@ import { ConfigTable } from './config-table'
 import type { LocalGateway } from './gateway-files'
 import { chooseLimiter, type Limiter, limitersIn, NoLimiterError } from './limiters'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
-import { usualGateway } from './local-gateway'
+import { isLogNamed, onlyGateway } from './local-gateway'
 import { onlyDynamoDb } from './only-dynamodb'
 import { onWritten } from './write-targets'
 
@@ -24,6 +24,9 @@ export interface TableOptions {
   readonly stateTable?: string
   readonly stack?: string
   readonly limiter?: string
+  /** What a command reads beside the tables, where it has such an option. */
+  readonly log?: readonly string[]
+  readonly logGroup?: string
 }
 
 type TableKind = 'config' | 'state'
@@ -145,7 +148,7 @@ export class Connection {
       const all = await this.limitersOf(stack)
       const region = await this.region()
       const isNamed = stack !== undefined || limiter !== undefined
-      const gateway = isNamed ? undefined : await usualGateway(this.env)
+      const gateway = isNamed || isLogNamed(this.where) ? undefined : await onlyGateway(this.env)
       if (gateway) throw new UserError(besideGateway(gateway, all, region))
       if (all.length === 0) throw noLimiter(stack, region)
       const found = chooseLimiter(all, limiter, stack === undefined ? region : `stack ${stack}`)

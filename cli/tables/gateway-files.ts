@@ -16,17 +16,22 @@ type Env = Readonly<Record<string, string | undefined>>
 const folderOf = (env: Env): string =>
   env.XDG_RUNTIME_DIR ? join(env.XDG_RUNTIME_DIR, 'sluice') : join(tmpdir(), `sluice-${userInfo().username}`)
 
-/** Says that a gateway runs, in a file named by its process and port. @returns what takes the file away */
-export function announceGateway(gateway: LocalGateway, env: Env): () => void {
+/**
+ * Says that a gateway runs and where its DynamoDB is, in a file named by its process and port, by which alone commands
+ * find it.
+ *
+ * @returns what takes the file away; undefined where there can be no file that only this user may write to.
+ */
+export function announceGateway(gateway: LocalGateway, env: Env): (() => void) | undefined {
   const folder = folderOf(env)
   const file = join(folder, `gateway-${process.pid}-${new URL(gateway.address).port}.json`)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    if (!isOwn(folder)) return () => {}
+    if (!isOwn(folder)) return undefined
     rmSync(file, { force: true }) // of a former process with this id
     writeFileSync(file, JSON.stringify(gateway), { mode: 0o600, flag: 'wx' })
   } catch {
-    return () => {} // commands find it by its port
+    return undefined
   }
   return () => {
     rmSync(file, { force: true })

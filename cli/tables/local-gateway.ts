@@ -1,18 +1,14 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
-import { gatewayPortsOf } from '../dev-options'
 import { UserError } from '../exit'
 import { printed } from '../facade/values'
 import type { Io } from '../terminal/io'
 import { announcedGateways, type LocalGateway } from './gateway-files'
 import { isLoopback } from './local-engine'
 
-/** The port at which `sluice dev` listens, and at which it is looked for, if no option says another. */
-export const usualPort = (env: Io['env']): string => env.PORT || '3000'
+/** A gateway on this machine answers at once, unless the machine is busy. */
+const TIMEOUT_MS = 3000
 
-/** A gateway on this machine answers at once. */
-const TIMEOUT_MS = 300
-
-/** Options by which a command says where its tables are. */
+/** Options by which a command says where its tables, or the requests that it reads, are. */
 type Where = {
   readonly [name in
     | 'endpoint'
@@ -27,30 +23,22 @@ type Where = {
 }
 
 /**
- * The local gateway that runs: on port `PORT`, else on any, of those that announced themselves; undefined where there
- * is none.
+ * The local gateway that runs, of those that announced themselves; undefined where there is none.
  *
  * @throws UserError where several run
  */
-export async function usualGateway(env: Io['env']): Promise<LocalGateway | undefined> {
-  const running = await runningGateways(env)
+export async function onlyGateway(env: Io['env']): Promise<LocalGateway | undefined> {
+  const running = await runningOf(announcedGateways(env))
   if (running.length <= 1) return running[0]
   const names = running.map(({ address, dynamodb }) => `${address} (--endpoint ${dynamodb})`)
   throw new UserError(`several local gateways run, choose one: ${names.join(', ')}`)
 }
 
-async function runningGateways(env: Io['env']): Promise<LocalGateway[]> {
-  const announced = env.PORT ? [] : announcedGateways(env)
-  const addresses = new Set([`http://localhost:${usualPort(env)}`, ...announced.map(({ address }) => address)])
-  const answers = await Promise.all([...addresses].map(runningGateway))
-  // what answers on the port of a gateway that is gone is another, or none
-  return answers.flatMap((one) => {
-    const said = announced.find(({ address }) => address === one?.address)
-    return one && (said === undefined || said.dynamodb === one.dynamodb) ? [one] : []
-  })
+/** Those that answer as they announced: on the port of a gateway that is gone there may be another. */
+async function runningOf(announced: readonly LocalGateway[]): Promise<LocalGateway[]> {
+  const answers = await Promise.all(announced.map(({ address }) => runningGateway(address)))
+  return announced.filter(({ dynamodb }, at) => answers[at]?.dynamodb === dynamodb)
 }
-
-const gatewayOnPort = (port: string | number) => runningGateway(`http://localhost:${port}`)
 
 /** The local gateway that runs at an address; undefined where there is none. */
 export async function runningGateway(address: string): Promise<LocalGateway | undefined> {
@@ -74,41 +62,32 @@ export function gatewayAddress(text: string): string {
   return url.origin
 }
 
-/** The local gateway whose own DynamoDB this is; undefined where none says so. */
+/**
+ * The local gateway that announced that its own DynamoDB is at this URL of this machine; undefined where none did that
+ * runs.
+ *
+ * @throws UserError where several did
+ */
 export async function gatewayOfEngine(endpoint: string, env: Io['env']): Promise<LocalGateway | undefined> {
-  const { host, port } = new URL(endpoint)
-  const isIts = ({ dynamodb }: LocalGateway) => new URL(dynamodb).host === host
-  for (const { address } of announcedGateways(env).filter(isIts)) {
-    const running = await runningGateway(address)
-    if (running && isIts(running)) return running
-  }
-  for (const own of [usualPort(env), ...gatewayPortsOf(Number(port))]) {
-    const running = await gatewayOnPort(own)
-    if (running && isIts(running)) return running
-  }
-  return undefined
+  const { port } = new URL(endpoint)
+  const running = await runningOf(announcedGateways(env).filter(({ dynamodb }) => new URL(dynamodb).port === port))
+  if (running.length <= 1) return running[0]
+  const names = running.map(({ address }) => `--gateway ${address}`)
+  throw new UserError(`several local gateways use ${endpoint}, choose one: ${names.join(', ')}`)
 }
+
+/** Whether a command reads a log that was named, and so no local gateway's requests or tables. */
+export const isLogNamed = ({ log, logGroup }: Where): boolean => Boolean(log || logGroup)
 
 /**
  * The local gateway whose tables a command means: where neither options nor the environment say where the tables are,
  * and there is no AWS to ask, for lack of a Region or of credentials. With both, `Connection` names what it could be.
  */
 export async function meantGateway(where: Where, env: Io['env']): Promise<LocalGateway | undefined> {
-  const { endpoint, region, table, stateTable, stack, limiter, gateway: named, logGroup, log } = where
-  const given = [
-    endpoint,
-    region,
-    table,
-    stateTable,
-    stack,
-    limiter,
-    named,
-    logGroup,
-    log,
-    env.SLUICE_DYNAMODB_ENDPOINT,
-  ]
-  if ([...given, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
-  const gateway = await usualGateway(env)
+  const { endpoint, region, table, stateTable, stack, limiter, gateway: named } = where
+  const given = [endpoint, region, table, stateTable, stack, limiter, named, env.SLUICE_DYNAMODB_ENDPOINT]
+  if (isLogNamed(where) || [...given, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
+  const gateway = await onlyGateway(env)
   return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway
 }
 

@@ -31,9 +31,9 @@ export interface Situation {
 
 /**
  * No test asks AWS whose credentials it has, nor a local gateway that somebody else runs: `fetch` refuses to connect to
- * this port, and none can say in this folder that it runs.
+ * this port, and no gateway can say in this folder that it runs.
  */
-export const NOBODY = { AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9', PORT: '9', XDG_RUNTIME_DIR: '/dev/null' }
+export const NOBODY = { AWS_ENDPOINT_URL_STS: 'http://127.0.0.1:9', XDG_RUNTIME_DIR: '/dev/null' }
 
 /** Runs a command line in this process. */
 export async function sluice(args: readonly string[], situation: Situation = {}): Promise<Said> {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { announcedGateways, announceGateway } from '../../cli/tables/gateway-files'
-import { meantGateway, usualGateway } from '../../cli/tables/local-gateway'
+import { gatewayOfEngine, meantGateway, onlyGateway } from '../../cli/tables/local-gateway'
 
 const DYNAMODB = 'http://127.0.0.1:13001'
 let folder: string
@@ -14,12 +14,7 @@ const servers: Server[] = []
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-run-'))
   env = { XDG_RUNTIME_DIR: folder }
-  // no test meets a gateway that somebody else runs on the usual port
-  const { fetch } = globalThis
-  jest.spyOn(globalThis, 'fetch').mockImplementation((url, init) => {
-    if (String(url).startsWith('http://localhost:3000/')) throw new Error('nobody is there')
-    return fetch(url, init)
-  })
+  jest.spyOn(globalThis, 'fetch')
 })
 afterEach(() => {
   jest.restoreAllMocks()
@@ -37,12 +32,12 @@ async function answering(dynamodb: string): Promise<string> {
 
 test('a gateway on any port is found while it runs, and its file goes with it', async () => {
   const gateway = { address: await answering(DYNAMODB), dynamodb: DYNAMODB }
-  expect(await usualGateway(env)).toBeUndefined()
-  const remove = announceGateway(gateway, env)
-  expect(await usualGateway(env)).toEqual(gateway)
-  expect(await usualGateway({ ...env, PORT: '9' })).toBeUndefined()
+  expect(await onlyGateway(env)).toBeUndefined()
+  expect(fetch).not.toHaveBeenCalled() // no port is tried
+  const remove = announceGateway(gateway, env)!
+  expect(await onlyGateway(env)).toEqual(gateway)
   remove()
-  expect([readdirSync(folder), await usualGateway(env)]).toEqual([[], undefined])
+  expect([readdirSync(folder), await onlyGateway(env)]).toEqual([[], undefined])
 })
 
 test.each([{ log: ['access.log'] }, { logGroup: '/aws/lambda/a' }, { endpoint: DYNAMODB }])(
@@ -54,25 +49,39 @@ test.each([{ log: ['access.log'] }, { logGroup: '/aws/lambda/a' }, { endpoint: D
   },
 )
 
+test('the gateway of a DynamoDB is found by its file, by any name of this machine, and no other is asked', async () => {
+  const [first, second] = [await answering(DYNAMODB), await answering('http://127.0.0.1:13002')]
+  announceGateway({ address: first, dynamodb: DYNAMODB }, env)
+  announceGateway({ address: second, dynamodb: 'http://127.0.0.1:13002' }, env)
+  expect(await gatewayOfEngine('http://localhost:13002', env)).toEqual({
+    address: second,
+    dynamodb: 'http://127.0.0.1:13002',
+  })
+  expect(fetch).toHaveBeenCalledTimes(1)
+  expect(await gatewayOfEngine('http://localhost:13003', env)).toBeUndefined()
+  announceGateway({ address: await answering(DYNAMODB), dynamodb: DYNAMODB }, env)
+  await expect(gatewayOfEngine(DYNAMODB, env)).rejects.toThrow(`choose one: --gateway http://localhost:`)
+})
+
 test('of two gateways none is taken: the error says how to choose', async () => {
   const addresses = [await answering(DYNAMODB), await answering('http://127.0.0.1:13002')]
   announceGateway({ address: addresses[0]!, dynamodb: DYNAMODB }, env)
   announceGateway({ address: addresses[1]!, dynamodb: 'http://127.0.0.1:13002' }, env)
-  await expect(usualGateway(env)).rejects.toThrow('several local gateways run, choose one: http://localhost:')
-  await expect(usualGateway(env)).rejects.toThrow('--endpoint http://127.0.0.1:13002')
+  await expect(onlyGateway(env)).rejects.toThrow('several local gateways run, choose one: http://localhost:')
+  await expect(onlyGateway(env)).rejects.toThrow('--endpoint http://127.0.0.1:13002')
 })
 
 test('a file is stale whose process is gone, or whose port answers as another or not at all', async () => {
   announceGateway({ address: await answering('http://127.0.0.1:13009'), dynamodb: DYNAMODB }, env)
   announceGateway({ address: 'http://localhost:9', dynamodb: DYNAMODB }, env)
-  expect(await usualGateway(env)).toBeUndefined()
+  expect(await onlyGateway(env)).toBeUndefined()
   const { pid } = spawnSync(process.execPath, ['-e', ''])
   const gone = `gateway-${pid}-3001.json`
   writeFileSync(
     join(folder, 'sluice', gone),
     JSON.stringify({ address: await answering(DYNAMODB), dynamodb: DYNAMODB }),
   )
-  expect(await usualGateway(env)).toBeUndefined()
+  expect(await onlyGateway(env)).toBeUndefined()
   expect(readdirSync(join(folder, 'sluice'))).not.toContain(gone)
 })
 
@@ -91,6 +100,6 @@ test('a folder or file to which others may write is not trusted, nor an address 
   rmSync(join(folder, 'sluice'), { recursive: true })
   mkdirSync(join(folder, 'sluice'), { mode: 0o777 })
   chmodSync(join(folder, 'sluice'), 0o777)
-  announceGateway(gateway, env)
+  expect(announceGateway(gateway, env)).toBeUndefined()
   expect(readdirSync(join(folder, 'sluice'))).toEqual([])
 })

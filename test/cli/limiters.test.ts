@@ -1,17 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { CloudFormationClient, type Stack } from '@aws-sdk/client-cloudformation'
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { App, Stack as CdkStack, Stage } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
+import { announceGateway } from '../../cli/tables/gateway-files'
 import { RateLimiter } from '../../lib/index'
 import { failure } from '../attach/fake-service'
 import { sluice } from './command-line'
 
-const ENV = { AWS_REGION: 'us-east-1', PORT: '' }
+const GATEWAY = { address: 'http://localhost:3005', dynamodb: 'http://127.0.0.1:13005' }
+/** Where local gateways say that they run. */
+let folder: string
 
 let stacks: Stack[]
 /** Names of the tables that were asked. */
 let asked: unknown[]
-let gateway: () => Promise<unknown>
+/** What answers at the address of the local gateway. */
+let answer: unknown
 
 /** What the SDK finds on a machine that is set up for AWS. */
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' }
@@ -21,10 +28,9 @@ beforeEach(() => {
   jest.restoreAllMocks()
   Object.assign(process.env, CREDENTIALS)
   ;[stacks, asked] = [[], []]
-  gateway = async () => {
-    throw new Error('connection refused')
-  }
-  jest.spyOn(global, 'fetch').mockImplementation((async () => ({ json: gateway })) as never)
+  folder = mkdtempSync(join(tmpdir(), 'sluice-run-'))
+  answer = { dynamodb: GATEWAY.dynamodb }
+  jest.spyOn(global, 'fetch').mockImplementation((async () => ({ json: async () => answer })) as never)
   jest.spyOn(CloudFormationClient.prototype, 'send').mockImplementation((async ({
     input,
   }: {
@@ -43,10 +49,13 @@ beforeEach(() => {
     return { Items: [] }
   }) as never)
 })
+afterEach(() => rmSync(folder, { recursive: true }))
 afterAll(() => {
   jest.restoreAllMocks()
   process.env = before
 })
+
+const announce = () => announceGateway(GATEWAY, { XDG_RUNTIME_DIR: folder })
 
 /** A stack of one's own app, as the construct's output describes its limiters. */
 const own = (StackName: string, ...paths: string[]): Stack => ({
@@ -74,7 +83,7 @@ const earlier = (StackName: string): Stack => ({
   ],
 })
 const list = (args: string[] = [], env: Record<string, string> = {}) =>
-  sluice(['apis', 'list', ...args], { env: { ...ENV, ...env } })
+  sluice(['apis', 'list', ...args], { env: { AWS_REGION: 'us-east-1', XDG_RUNTIME_DIR: folder, ...env } })
 
 describe('the limiter that a command means', () => {
   it('is the only one of the account and Region, in whatever app, and the command says which', async () => {
@@ -142,25 +151,28 @@ describe('the limiter that a command means', () => {
 
   it('is not guessed where a local gateway runs as well: both are named', async () => {
     stacks = [own('Shop', 'Limiter')]
-    gateway = async () => ({ dynamodb: 'http://127.0.0.1:13000' })
+    announce()
     expect(await list()).toEqual({
       code: 1,
       out: '',
-      err: 'a local gateway runs at http://localhost:3000, and in us-east-1 there is Shop/Limiter: choose with --endpoint http://127.0.0.1:13000, or with --limiter\n',
+      err: 'a local gateway runs at http://localhost:3005, and in us-east-1 there is Shop/Limiter: choose with --endpoint http://127.0.0.1:13005, or with --limiter\n',
     })
     expect(asked).toEqual([])
     expect((await list(['--limiter', 'Shop'])).code).toBe(0)
+    const log = ['--log-group', '/aws/lambda/other', '--once']
+    const { err } = await sluice(['top', ...log], { env: { AWS_REGION: 'us-east-1', XDG_RUNTIME_DIR: folder } })
+    expect(err).not.toContain('local gateway')
     stacks = []
     expect((await list()).err).toContain(
-      'no limiter in us-east-1, and a local gateway runs at http://localhost:3000: use --endpoint http://127.0.0.1:13000',
+      'no limiter in us-east-1, and a local gateway runs at http://localhost:3005: use --endpoint http://127.0.0.1:13005',
     )
   })
 
   describe('where there is no AWS to ask', () => {
-    const used = 'tables of the local gateway at http://localhost:3000\n'
+    const used = 'tables of the local gateway at http://localhost:3005\n'
     beforeEach(() => {
       for (const name of Object.keys(CREDENTIALS)) delete process.env[name]
-      gateway = async () => ({ dynamodb: 'http://127.0.0.1:13000' })
+      announce()
     })
 
     it('is that of the local gateway, and the command says so', async () => {
@@ -169,16 +181,6 @@ describe('the limiter that a command means', () => {
       }
       expect(asked).toEqual(['sluice-config', 'sluice-config'])
       expect(CloudFormationClient.prototype.send).not.toHaveBeenCalled()
-    })
-
-    it('is looked for at PORT, where `sluice dev` listens as well', async () => {
-      for (const [PORT, address] of [
-        ['4000', 'http://localhost:4000'],
-        ['', 'http://localhost:3000'],
-      ] as const) {
-        expect((await list([], { PORT })).err).toContain(`tables of the local gateway at ${address}\n`)
-        expect(fetch).toHaveBeenLastCalledWith(`${address}/_local/gateway`, expect.anything())
-      }
     })
 
     it.each([
@@ -195,14 +197,15 @@ describe('the limiter that a command means', () => {
     it.each(['https://dynamodb.us-east-1.amazonaws.com', 'nonsense', 5])(
       'is not what claims to have its DynamoDB at %j',
       async (dynamodb) => {
-        gateway = async () => ({ dynamodb })
+        answer = { dynamodb }
         expect((await list()).err).not.toContain(used)
       },
     )
   })
 
-  it('is not one whose stack is gone, and something else on port 3000 is no gateway', async () => {
-    gateway = async () => ({ hello: 'world' })
+  it('is not one whose stack is gone, and what answers on the port of a gateway that is gone is none', async () => {
+    announce()
+    answer = { hello: 'world' }
     stacks = [{ ...own('Old', 'Limiter'), StackStatus: 'DELETE_COMPLETE' }]
     expect((await list()).err).toBe(
       'no table: no stack in us-east-1 has the outputs of a limiter; use --table and --state-table, or --endpoint\n',

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CreateTableCommand, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { enginePort, gatewayPortsOf } from '../../cli/dev-options'
 import { connect } from '../../local/dynamodb'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { useExternalEngine } from '../../local/engines/external'
@@ -48,15 +47,6 @@ testWithDynoxide('dynoxide is the engine of choice where it runs', async () => {
   const engine = await startEngine({})
   expect(engine.name).toBe('dynoxide')
   await engine.stop()
-})
-
-it('the gateway is found by the port of its engine, whichever it has', () => {
-  for (const port of [1, 3000, 10_001, 15_000, 55_535, 55_536, 65_535]) {
-    const found = gatewayPortsOf(enginePort({ port }))
-    expect(found).toContain(port)
-    for (const other of found) expect(enginePort({ port: other })).toBe(enginePort({ port }))
-  }
-  expect(gatewayPortsOf(8000)).toEqual([18_000].filter((port) => enginePort({ port }) === 8000))
 })
 
 describe('an external engine', () => {
