@@ -13,6 +13,8 @@ export class Session {
   private readonly connections: Connection[] = []
   /** The one that a command means whose options name none. */
   gateway: LocalGateway | undefined
+  /** The same, of which nobody has been told yet. */
+  private found: LocalGateway | undefined
   /** The command that runs, such as `tiers apply`. */
   commandName = ''
   /** By which the audit trail knows the changes of this run. */
@@ -33,10 +35,12 @@ export class Session {
    */
   async findLocalGateway(where: TableOptions): Promise<void> {
     this.gateway = await meantGateway(where, this.io.env)
-    if (this.gateway) this.print.note(`tables of the local gateway at ${this.gateway.address}`)
+    this.found = this.gateway
   }
 
   connect(stated: TableOptions): Connection {
+    if (this.found) this.print.note(`tables of the local gateway at ${this.found.address}`)
+    this.found = undefined
     const where = this.gateway ? { ...stated, endpoint: this.gateway.dynamodb } : stated
     const named = () => `sluice ${this.commandName}`.trim()
     const connection = new Connection(where, this.io.env, (text) => this.print.note(text), {

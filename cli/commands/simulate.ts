@@ -42,6 +42,7 @@ interface Options extends OutputOptions {
   readonly instances: number
   readonly suggest?: boolean
   readonly top?: number
+  readonly all?: boolean
   readonly html?: string
   readonly failIf: readonly string[]
   readonly maxUnjudged?: string
@@ -99,6 +100,7 @@ export const addSimulate: AddCommand = (group, session) => {
       `entries of each list (default: ${TOP}; --html: ${TOP_HTML}; --json: ${TOP_JSON})`,
       wholeNumber(1),
     )
+    .option('--all', 'print more than what was denied and why; --html and --json have it all')
     .option('--html <file>', 'also write a page with plots')
     .option(
       '--fail-if <condition>',
@@ -153,7 +155,7 @@ export const addSimulate: AddCommand = (group, session) => {
       )
       if (options.html !== undefined) writeHtml(options.html, report, top ?? TOP_HTML)
       if (options.json) session.print.json(report)
-      else printSummary(report, session.print, top ?? TOP)
+      else printSummary(report, session.print, { top: top ?? TOP, all: options.all === true })
       checkGates(report)
     })
 }

@@ -148,6 +148,11 @@ export const CHANGES: readonly Change[] = [
     added: ['route.cost.unbounded?', 'route.costs{}.unbounded?'],
   },
   {
+    why: 'a report of a screen: what was denied and why',
+    changelog: 'the rest with `--all`',
+    added: ['simulate --all'],
+  },
+  {
     why: 'a gate does not pass by not looking',
     changelog: 'With `--fail-if`, lines that cannot be read or understood fail',
     added: ['simulate --max-unjudged <lines>'],

@@ -1,9 +1,10 @@
 import { counted } from '../../terminal/output'
 import { unjudgedIn } from '../gates'
 import type { ItemChange } from './comparison'
+import { number } from './numbers'
 import { escaped } from './plots'
 import type { Summary } from './summary'
-import { number, percent, secondOf } from './tables'
+import { percent, secondOf } from './tables'
 import { askedText } from './text'
 import type { Whys } from './why'
 

@@ -1,9 +1,10 @@
 import { counted } from '../../terminal/output'
 import { firstScreen, headline } from './first-screen'
+import { number } from './numbers'
 import { escaped, nearnessPlot, timePlots } from './plots'
 import { STYLE } from './style'
 import type { SideSummary, Summary } from './summary'
-import { type Cell, count, number, SORT_SCRIPT, SORT_SCRIPT_HASH, share, table, time } from './tables'
+import { type Cell, count, SORT_SCRIPT, SORT_SCRIPT_HASH, share, table, time } from './tables'
 import { policyLimit, tierText } from './text'
 import { Whys } from './why'
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
+import { number } from './numbers'
 import { escaped } from './plots'
 
 /** A cell: a text, or what it shows, and by what its column sorts. */
 export type Cell = string | { readonly html: string; readonly sort: string | number }
 
-export const number = (count: number): string => count.toLocaleString('en-US')
 export const percent = (share: number): string => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`
 
 export const count = (of: number): Cell => ({ html: number(of), sort: of })

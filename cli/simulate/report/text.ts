@@ -1,21 +1,26 @@
 import { counted, duration, limitText, type Printer } from '../../terminal/output'
 import { unjudgedIn } from '../gates'
+import type { DenialsSummary } from './comparison'
+import { number, percent } from './numbers'
 import type { PolicySummary, SideSummary, Summary } from './summary'
+import { printRest } from './text-rest'
 
-const percent = (share: number): string => {
-  const number = share * 100
-  return `${number > 0 && number < 0.1 ? '< 0.1' : number.toFixed(number >= 10 || number === 0 ? 0 : 1)} %`
-}
-
-const number = (count: number): string => count.toLocaleString('en-US')
 /** `6,000 per 1m`. */
 export const policyLimit = ({ limit, window }: Pick<PolicySummary, 'limit' | 'window'>): string =>
   limitText(number(limit), window)
 
 const second = (at: string): string => at.replace(/\.000Z$/, 'Z')
 
-/** Prints a report for people. */
-export function printSummary(summary: Summary, print: Printer, top: number): void {
+/** What of a report is for people. */
+export interface Shown {
+  /** Entries of each list. */
+  readonly top: number
+  /** Whether more is printed than what was denied and why. */
+  readonly all: boolean
+}
+
+/** Prints a report for people: what changed and was denied, for whom and why, and with `all` the rest. */
+export function printSummary(summary: Summary, print: Printer, { top, all }: Shown): void {
   const { against, source, from, to } = summary
   const length = duration(Math.max(1000, Date.parse(to) - Date.parse(from)))
   print.line(
@@ -33,23 +38,19 @@ export function printSummary(summary: Summary, print: Printer, top: number): voi
   for (const side of against ? [summary, against] : [summary]) printSide(side, print)
   print.line()
   printChanges(summary, print, top)
-  print.line(askedText(summary))
-  print.line()
-  printPolicies(summary, print)
-  printRoutes(summary, print, top)
-  printClients(summary, print, top)
-  printNearest(summary, print, top)
+  if (all || !summary.newlyDenied?.length) printClients(summary, print, top)
+  printPolicies(summary, print, all)
   printSuggestions(summary, print)
-  printCost(summary, print)
+  if (all) printRest(summary, print, top)
   if (summary.unreadable > 0) {
     print.line(`${counted(summary.unreadable, 'line')} cannot be read, for example`)
     for (const { file, line, why, text } of summary.unreadableLines) print.line(`  ${file}:${line}: ${why}: ${text}`)
     print.line()
   }
   for (const note of summary.notes) print.line(`Note: ${note}.`)
-  if (summary.notes.length > 0) print.line()
-  print.line('Not known from a log:')
-  for (const sentence of summary.cannotKnow) print.line(`- ${sentence}`)
+  print.line(`${askedText(summary)}.`)
+  if (!all)
+    print.line('--all adds the other limits, routes, who is nearest to a limit, the cost, and what no log tells.')
 }
 
 /** Whose overrides and blocks counted. */
@@ -65,9 +66,14 @@ function printSide({ rules, allowed, denied, deniedShare, undecided }: SideSumma
   print.line(`${rules}: ${number(allowed)} allowed, ${denied > 0 ? print.style('red', text) : text}${others.join('')}`)
 }
 
-function printPolicies({ policies, against }: Summary, print: Printer): void {
+function printPolicies({ policies, against }: Summary, print: Printer, all: boolean): void {
   const before = new Map(against?.policies.map((one) => [`${one.tier}\n${one.policy}`, one]))
-  const rows = policies.map((one) => {
+  const shown = policies.filter((one) => {
+    const past = one.denied + one.observed + one.deprioritized + one.overrun + one.delayed + one.lockedOut
+    return all || past + (before.get(`${one.tier}\n${one.policy}`)?.denied ?? 0) > 0
+  })
+  shown.sort((a, b) => b.denied - a.denied)
+  const rows = shown.map((one) => {
     const past = [
       [one.observed, 'only observed'],
       [one.deprioritized, 'at low priority'],
@@ -99,40 +105,37 @@ function printPolicies({ policies, against }: Summary, print: Printer): void {
     'peaks: p50, p95, max',
     '',
   ]
-  if (rows.length > 0) print.table(head, rows)
+  if (rows.length === 0) return
+  print.table(head, rows)
   print.line()
 }
 
-function printRoutes({ routes }: Summary, print: Printer, top: number): void {
-  if (routes.length < 2) return
-  print.table(
-    ['route', 'allowed', 'denied'],
-    routes
-      .slice(0, top)
-      .map(({ route, allowed, denied }) => [route === '*' ? '* (all others)' : route, number(allowed), number(denied)]),
-  )
-  print.line()
-}
-
-function printClients({ clients, clientCount }: Summary, print: Printer, top: number): void {
-  const hit = clients.filter(({ denied, refused }) => denied + refused > 0)
-  if (hit.length === 0) return
+function printClients({ clients, deniedClients }: Summary, print: Printer, top: number): void {
+  const shown = clients.filter(({ denied, refused }) => denied + refused > 0).slice(0, top)
+  if (shown.length === 0) return
   print.table(
     ['client', 'tier', 'requests', 'denied', 'first denied', 'by'],
-    hit
-      .slice(0, top)
-      .map((one) => [
-        one.client,
-        one.tier,
-        number(one.requests),
-        number(one.denied),
-        second(one.firstDeniedAt ?? '-'),
-        one.firstDeniedBy ?? '-',
-      ]),
+    shown.map((one) => [
+      one.client,
+      one.tier,
+      number(one.requests),
+      number(one.denied),
+      second(one.firstDeniedAt ?? '-'),
+      [...(one.denials.length > 0 ? [byText(one.denials)] : []), ...refusedText(one)].join(', '),
+    ]),
   )
-  if (hit.length > top) print.line(`… and more of ${counted(clientCount, 'client')} (--top)`)
+  const more = deniedClients - shown.filter(({ denied }) => denied > 0).length
+  if (more > 0) print.line(`… and ${number(more)} more (--top)`)
   print.line()
 }
+
+/** `per-minute`; of several policies how many requests each denied, in the order of the first of each. */
+const byText = (denials: readonly DenialsSummary[]): string =>
+  denials.map(({ policy, requests }) => (denials.length === 1 ? policy : `${policy} ${number(requests)}`)).join(', ')
+
+/** Of requests that are not let in whatever the limits are. */
+const refusedText = ({ refused }: { readonly refused: number }): string[] =>
+  refused > 0 ? [`${number(refused)} refused`] : []
 
 function printChanges(summary: Summary, print: Printer, top: number): void {
   const { against, newlyDenied = [], noLongerDenied = [], changes = [], firstNewlyDeniedAt } = summary
@@ -143,40 +146,23 @@ function printChanges(summary: Summary, print: Printer, top: number): void {
   print.line(
     `${counted(summary.newlyDeniedClients!, 'client')} newly denied, ${number(summary.noLongerDeniedClients!)} no longer; ${counted(summary.newlyDeniedRequests!, 'request')} newly denied, ${number(summary.noLongerDeniedRequests!)} no longer${firstNewlyDeniedAt ? `; the first at ${second(firstNewlyDeniedAt)}` : ''}`,
   )
-  for (const [title, changes] of [
-    ['newly denied', newlyDenied],
-    ['no longer denied', noLongerDenied],
+  for (const [title, clients, count] of [
+    ['newly denied', newlyDenied, summary.newlyDeniedClients!],
+    ['no longer denied', noLongerDenied, summary.noLongerDeniedClients!],
   ] as const) {
-    if (changes.length === 0) continue
+    if (clients.length === 0) continue
+    const shown = clients.slice(0, top)
     print.table(
       [title, 'requests', 'first', 'by'],
-      changes
-        .slice(0, top)
-        .map(({ client, requests, firstDeniedAt, policy }) => [
-          client,
-          number(requests),
-          second(firstDeniedAt),
-          policy,
-        ]),
+      shown.map(({ client, requests, firstDeniedAt, policy, denials }) => [
+        client,
+        number(requests),
+        second(firstDeniedAt),
+        denials.length > 0 ? byText(denials) : policy,
+      ]),
     )
+    if (count > shown.length) print.line(`… and ${number(count - shown.length)} more (--top)`)
   }
-  print.line()
-}
-
-function printNearest({ nearest }: Summary, print: Printer, top: number): void {
-  const near = nearest.filter(({ peak }) => peak >= 0.5).slice(0, top)
-  if (near.length === 0) return
-  print.table(
-    ['nearest to a limit', 'tier', 'policy', 'p50', 'p95', 'peak'],
-    near.map(({ subject, tier, policy, p50, p95, peak }) => [
-      subject,
-      tier,
-      policy,
-      percent(p50),
-      percent(p95),
-      percent(peak),
-    ]),
-  )
   print.line()
 }
 
@@ -196,13 +182,5 @@ function printSuggestions({ suggestions }: Summary, print: Printer): void {
       `${number(met)} of ${number(subjects)}`,
     ]),
   )
-  print.line()
-}
-
-function printCost({ dynamodb, against }: Summary, print: Printer): void {
-  const text = ({ writes, reads, usd }: SideSummary['dynamodb']) =>
-    `${counted(writes, 'write')} and ${counted(reads, 'read')} in DynamoDB, $${usd < 0.01 ? usd.toFixed(6) : usd.toFixed(2)}`
-  const before = against ? `; before, ${text(against.dynamodb)}` : ''
-  print.line(`Decisions take ${text(dynamodb)} by the prices of us-east-1 of ${dynamodb.pricesRead}${before}`)
   print.line()
 }

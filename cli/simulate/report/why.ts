@@ -1,8 +1,9 @@
 import { counted, limitText } from '../../terminal/output'
 import type { ChangeSummary, DenialsSummary } from './comparison'
+import { number } from './numbers'
 import { escaped } from './plots'
 import type { Summary } from './summary'
-import { type Cell, number, secondOf } from './tables'
+import { type Cell, secondOf } from './tables'
 
 const WHO = escaped('client:<id>')
 

@@ -49,8 +49,9 @@ it('compares with what is in force, with clients, their own limits and blocks as
   const report = await deployment.json(['simulate', '--log', log, '--tiers', tiers, '--against', 'current'])
   const { out } = await deployment.sluice(['simulate', '--log', log, '--tiers', tiers])
   expect(out).toContain(
-    `\nOf table sluice-config at ${deployment.endpoint}: 2 clients, 1 with overrides, 1 block and 0 allowances count\n`,
+    `\nOf table sluice-config at ${deployment.endpoint}: 2 clients, 1 with overrides, 1 block and 0 allowances count.\n`,
   )
+  expect(out).toMatch(/\nclient:bad +1 +0 +- +1 refused\n/)
   expect(report).toMatchObject({
     asked: {
       table: `table sluice-config at ${deployment.endpoint}`,

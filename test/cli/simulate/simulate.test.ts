@@ -289,6 +289,33 @@ describe('comparing', () => {
     )
   })
 
+  it('prints what was denied and why on one screen, and the rest with --all', async () => {
+    const clients = Array.from({ length: 30 }, (_, i) => requests(2 + (i % 4), { client: `c${i}`, tier: 'free' }))
+    const args = ['--against', looser(), '--top', '3']
+    const { out } = await log(clients.join('\n'), ...args)
+    expect(out.split('\n').length).toBeLessThan(24)
+    expect(out).toContain('\n… and 11 more (--top)\n')
+    expect(out).toMatch(/\ntier +policy +limit +allowed +denied +before.*\nfree +per-minute +3 per 1m +82 +21 +0/)
+    const rest = ['\nnearest to a limit', 'in DynamoDB, $', 'Not known from a log:']
+    for (const text of rest) expect(out).not.toContain(text)
+    const { out: all } = await log(clients.join('\n'), ...args, '--all')
+    for (const text of [...rest, '… and 11 more (--top)']) expect(all).toContain(text)
+  })
+
+  it('says of a client which policies denied it, and how often each', async () => {
+    const tiers = file(
+      'two.yaml',
+      `
+tiers:
+  anonymous: { policies: [] }
+  free: { policies: [{ name: few, limit: 2, window: 1s }, { name: many, limit: 4, window: 1m }] }
+`,
+    )
+    const content = Array.from({ length: 9 }, (_, i) => line({ time: T + i * 300, client: 'acme', tier: 'free' }))
+    const { out } = await sluice(['simulate', '--tiers', tiers, '--log', file('log', content.join('\n'))])
+    expect(out).toMatch(/\nclient:acme +free +9 +5 +\S+ +few 3, many 2\n/)
+  })
+
   it('counts what a share denies, and says so of the policy and of the client', async () => {
     const greedy = Array.from({ length: 4000 }, (_, i) =>
       line({ time: T + i * 20, client: i % 4 > 0 ? 'greedy' : `c${(i / 4) % 5}`, tier: 'free' }),
