@@ -51,14 +51,17 @@ async function readConfiguration({ request, now }: TraceWith<'request'>, parts: 
 }
 
 export function checkAddress(
-  { request, configuration, sources, now }: TraceWith<'request' | 'configuration' | 'sources'>,
+  { request, configuration, sources, keyOf, now }: TraceWith<'request' | 'configuration' | 'sources' | 'keyOf'>,
   { ipv6Prefix }: Assembled,
 ): Found {
   const ip = addressOf(request, sources.address)
   const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? ipv6Prefix) : 'unknown'}`
   const access = configuration.access.ofAddress(ip, now)
-  return { ip, address, access, ...(access === 'block' && { outcome: { reason: 'blocked' } }) }
+  return { ip, address, access, ...(access === 'block' && { outcome: blocked(keyOf(address)) }) }
 }
+
+/** @param subject so that the log and the access log name whom it is about. */
+const blocked = (subject: string): Outcome => ({ reason: 'blocked', subject })
 
 /** Calls the upstream authorizer, where there is one. A request passes only if that grants it. */
 export async function askUpstream(trace: RequestTrace, { upstream: asked, log }: AuthorizerParts): Promise<Found> {
@@ -119,7 +122,7 @@ export function planPreflight(
 type FirstFindings = 'request' | 'configuration' | 'sources' | 'keyOf' | 'address' | 'rules'
 
 async function identifyCaller(trace: TraceWith<FirstFindings | 'provenanceOf'>, parts: Assembled): Promise<Found> {
-  const { request, configuration, sources, address, provenanceOf, now } = trace
+  const { request, configuration, sources, address, keyOf, provenanceOf, now } = trace
   const { policies, access, identityUnknown } = configuration
   if (identityUnknown && parts.authentication !== 'none') return { outcome: unverified(parts) }
   const { failedCredentials } = policies.settings
@@ -130,8 +133,9 @@ async function identifyCaller(trace: TraceWith<FirstFindings | 'provenanceOf'>, 
     parts.log('error', 'identity_unavailable', errorDetails(identity.cause))
     return { identity, outcome: { reason: 'unverified' } }
   }
-  const ofClient = identity.kind === 'known' && identity.client && access.ofClient(identity.client.id, now)
-  if (ofClient === 'block') return { identity, outcome: { reason: 'blocked' } }
+  const { client, caller = '' } = (identity.kind === 'known' && identity) || {}
+  const ofClient = client && access.ofClient(client.id, now)
+  if (ofClient === 'block') return { identity, outcome: blocked(keyOf(caller)) }
   return { identity, ...(ofClient && { access: ofClient }) }
 }
 

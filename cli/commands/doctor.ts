@@ -30,7 +30,9 @@ interface Options extends OutputOptions {
   readonly yes?: boolean
 }
 
-const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red', skipped: 'dim' } as const
+/** The most urgent first, as people read them. */
+const COLOURS = { FAILED: 'red', warning: 'yellow', skipped: 'dim', ok: 'green' } as const
+const URGENCY = Object.keys(COLOURS)
 
 export const addDoctor: AddCommand = (group, session) => {
   describeTableCommand(
@@ -57,7 +59,7 @@ export const addDoctor: AddCommand = (group, session) => {
       const checks = [...examined, ...ofEvent]
       if (options.json) session.print.json({ healthy: isHealthy(checks), checks, ...(decision && { event: decision }) })
       else {
-        for (const check of checks) show(check, session)
+        for (const check of [...checks].sort(byUrgency)) show(check, session)
         if (decision) explain(decision, session)
       }
       if (!isHealthy(checks)) throw new UserError('checks failed')
@@ -170,6 +172,8 @@ function asCheck({ context, logged, unverified }: EventDecision): Check {
     return { name: 'event', status: 'FAILED', found: [found, ...logged].join('; '), remedy: 'see the checks above' }
   return { name: 'event', status: 'ok', found }
 }
+
+const byUrgency = (a: Check, b: Check): number => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status)
 
 function show({ name, status, found, remedy }: Check, { print }: Session): void {
   print.line(`${print.style(COLOURS[status], status.padEnd(8))}${name}: ${found}`)

@@ -46,7 +46,7 @@ export interface Outcome {
   readonly shapes?: readonly AdvertisedPolicy[]
   /** @default '' */
   readonly tier?: string
-  /** The subject that was counted. Backends and access logs see it. @default '' */
+  /** The subject that was counted, or is blocked. Backends and access logs see it. @default '' */
   readonly subject?: string
   /** Units that the request takes if it is allowed, of policies that count requests. @default 0 */
   readonly cost?: number

@@ -248,6 +248,7 @@ describe('the access list', () => {
       reason: 'blocked',
       rateLimited: false,
       policy: '',
+      subject: subjectKey('ip:203.0.113.9'),
       detail: 'This caller is blocked.',
       retryAfter: 31_536_000,
     }
@@ -260,7 +261,8 @@ describe('the access list', () => {
 
   it('denies blocked clients; their requests without a key are anonymous', async () => {
     const gateway = new Gateway({ access: access('block client#client-free') })
-    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
+    const subject = subjectKey('client:client-free')
+    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'blocked', subject })
     expect(await gateway.rest({ key: pro })).toMatchObject({ effect: 'Allow', tier: 'pro' })
     expect(await gateway.rest()).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
   })

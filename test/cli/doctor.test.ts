@@ -171,6 +171,10 @@ describe('the doctor', () => {
     )
     expect(out).toContain('FAILED  clients: client "acme" has tier "gold", which does not exist\n')
     expect(out).toContain('ok      identity: api-gateway-key, then ip (as configured in settings)\n')
+    const statuses = [...out.matchAll(/^(FAILED|warning|skipped|ok) /gm)].map(([, status]) => status)
+    const urgency = ['FAILED', 'warning', 'skipped', 'ok']
+    expect(statuses).toEqual([...statuses].sort((a, b) => urgency.indexOf(a!) - urgency.indexOf(b!)))
+    expect(statuses[0]).toBe('FAILED')
   })
 
   it('fails for tables that are missing, empty or of another kind', async () => {
