@@ -23,7 +23,7 @@ Region and credentials are AWS's usual ones (\`AWS_PROFILE\`, \`AWS_REGION\`). A
 
 **Options** that every command has stand before or after it: \`sluice --json tiers list\`.
 
-**Questions.** What takes a limit or a block away, or changes much at once, asks first. Without a terminal it needs \`--yes\`.
+**Questions.** What takes a limit or a block away, or changes much at once, asks first; so does \`clients set\`, to a tier without a limit that the client has, and with \`--enable\`. Another number takes no limit away. Without a terminal it needs \`--yes\`.
 
 **Answers.** Data goes to standard output, all else to standard error. \`NO_COLOR\` switches colours off.
 

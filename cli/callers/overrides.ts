@@ -134,6 +134,13 @@ function policiesOf({ global, routes, tiers, scoped }: PolicySet, tier: string):
   return all.filter(({ tiers: only }) => !only || only.includes(tier))
 }
 
+/** Names of the limits that a client has in one tier, and has not in another. */
+export function limitsLost(policySet: PolicySet, from: string, to: string): string[] {
+  if (!policySet.tiers.has(from)) return []
+  const left = new Set(policiesOf(policySet, to).map(({ name }) => name))
+  return [...new Set(policiesOf(policySet, from).map(({ name }) => name))].filter((name) => !left.has(name))
+}
+
 /**
  * `per-minute 600, per-second 10 (burst 20), per-day 2x until 2026-11-28T00:00:00Z`; those that have ended are marked.
  */

@@ -1,13 +1,21 @@
-import type { StoredItem } from '../../provisioning/documents'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../callers/client-changes'
 import { checkTier, recordsOf } from '../callers/client-records'
-import { checkOverrides, type OverrideOptions, overridesText, parseOverrides, withUntil } from '../callers/overrides'
+import {
+  checkOverridesIn,
+  limitsLost,
+  type OverrideOptions,
+  overridesText,
+  parseOverrides,
+  withUntil,
+} from '../callers/overrides'
 import { readUsageKey, type UsageKeyOption, withUsageKey } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 import { parseClientItem } from '../facade/callers'
 import { type Mistake, printed } from '../facade/values'
+import { confirm } from '../terminal/question'
+import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions, OverrideOptions, UsageKeyOption {
   readonly tier?: string
@@ -17,6 +25,7 @@ interface Options extends OutputOptions, OverrideOptions, UsageKeyOption {
   readonly overrides?: boolean
   readonly expires?: string
   readonly enable?: boolean
+  readonly yes?: boolean
 }
 
 const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enable', 'usageIdentifierKey'] as const
@@ -36,6 +45,7 @@ export const addClientsSet: AddCommand = (group, session) => {
     .option('--no-overrides', 'remove all overrides but those of --override')
     .option('--expires <when>', 'when its credentials expire: 30d, 2027-01-31T00:00:00Z, never')
     .option('--enable', 'allow it again after clients disable')
+    .option('-y, --yes', 'do not ask for confirmation')
   withUsageKey(command).action(async (id: string, options: Options) => {
     if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
       throw new UserError(
@@ -49,19 +59,16 @@ export const addClientsSet: AddCommand = (group, session) => {
         ? undefined
         : options.expires && moment(options.expires, '--expires', session.io.clock)
     const usageIdentifierKey = await readUsageKey(options, session.io)
-    const table = await session.connect(options).configTable()
+    const connection = session.connect(options)
+    const table = await connection.configTable()
     if (options.tier !== undefined) await checkTier(table, options.tier)
     const ofRecord = (item: Fields) => ({
       ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
       ...added,
     })
-    if (options.tier !== undefined || options.override) {
-      const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
-      await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
-    }
     let before: unknown
     let after: unknown
-    await changeClient(session, table, id, (item, all) => {
+    const change = (item: Fields, all: readonly Fields[]) => {
       const overrides = ofRecord(item)
       if (item === all[0]) [before, after] = [item.overrides, overrides]
       return valid({
@@ -74,7 +81,26 @@ export const addClientsSet: AddCommand = (group, session) => {
         ...(options.enable && { disabled: undefined }),
         ...(usageIdentifierKey !== undefined && { usageIdentifierKey: usageIdentifierKey ?? undefined }),
       })
-    })
+    }
+    if (options.tier !== undefined || options.override || options.enable) {
+      const records = (await recordsOf(table, id)).map((record) => record.item)
+      const { configuration } = readPolicySet((await table.policySet()).map((record) => record.item))
+      const item = records[0]!
+      const { tier } = change(item, records)
+      if (options.tier !== undefined || options.override)
+        checkOverridesIn(configuration, id, String(tier), ofRecord(item), Object.keys(added))
+      const { policies } = configuration
+      const lost = new Set(records.flatMap((one) => limitsLost(policies, String(one.tier), String(tier))))
+      const questions = [
+        ...(lost.size > 0
+          ? [`Move client ${printed(id)} to tier ${printed(tier)}, without ${[...lost].join(', ')}?`]
+          : []),
+        ...(options.enable && records.some((one) => one.disabled) ? [`Allow client ${printed(id)} again?`] : []),
+      ]
+      if (questions.length > 0)
+        await confirm(questions.join(' '), session.io, options, () => connection.describe('config'))
+    }
+    await changeClient(session, table, id, change)
     const isAboutOverrides = options.override !== undefined || options.overrides === false
     const overridesNote = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
     const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)

@@ -164,7 +164,11 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'per-day=1'])
     await at.json(['clients', 'create', 'change', '--another-key'])
     const change = (...args: string[]) => at.json(['clients', 'set', 'change', ...args], { now: NOW })
-    await change('--tier', 'pro', '--override', 'per-minute=2', '--expires', '24h')
+    const moved = ['--tier', 'pro', '--override', 'per-minute=2', '--expires', '24h']
+    expect((await at.sluice(['clients', 'set', 'change', ...moved], { typed: 'n\n' })).err).toContain(
+      'Move client "change" to tier "pro", without per-day? [y/N] ',
+    )
+    await change(...moved, '--yes')
     const all = (await at.json(['clients', 'list'])).filter(({ id }: { id: string }) => id === 'change')
     expect(all).toHaveLength(2)
     for (const one of all) {
@@ -249,7 +253,12 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(
       /^off +free +key \w{12} +signed \(\w{10}\) +disabled$/m,
     )
-    await at.json(['clients', 'set', 'off', '--enable'])
+    expect(await at.sluice(['clients', 'set', 'off', '--enable'])).toEqual({
+      ...{ code: 1, out: '' },
+      err: 'nothing was written: no terminal for the question, use --yes\n',
+    })
+    await at.json(['clients', 'set', 'off', '--enable', '--yes'])
+    await at.json(['clients', 'set', 'off', '--tier', 'free', '--enable']) // takes nothing away
     expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(
       /^off +free +key \w{12} +signed \(\w{10}\) +active$/m,
     )

@@ -59,7 +59,7 @@ async function follow(remedy: string, mend: (file: File) => void): Promise<void>
     const args = words.map((word) =>
       word.replace(/^ID$/, 'acme').replace('NAME', 'free').replace('POLICY=LIMIT', 'per-minute=5'),
     )
-    const isAsked = /^(doctor|clients delete|block remove)/.test(command!)
+    const isAsked = /^(doctor|clients delete|clients set .*--enable|block remove)/.test(command!)
     expect(await at.sluice([...args, ...(isAsked ? ['--yes'] : [])])).toMatchObject({ code: 0 })
   }
 }

@@ -120,7 +120,7 @@ describe('sluice history', () => {
 
   it('knows clients by their ids, and shows neither their keys nor the hashes of them', async () => {
     const made = await at.json(['clients', 'create', 'acme', '--tier', 'free'], later())
-    await done('clients', 'set', 'acme', '--tier', 'pro')
+    await done('clients', 'set', 'acme', '--tier', 'pro', '--yes')
     await done('clients', 'disable', 'acme')
     const { Items = [] } = await at.client.send(new ScanCommand({ TableName: LOCAL_TABLES.config }))
     const hash = Items.flatMap(({ pk }) => /^client#(.*)/.exec(pk!.S!)?.[1] ?? [])[0]!

@@ -256,11 +256,13 @@ export const CHANGES: readonly Change[] = [
   },
   {
     why: 'a command took a limit or a block away without a question',
-    changelog: '`sluice off`, `observe on`, `block add --allow`, `block remove` and `apis remove` ask first',
+    changelog:
+      '`sluice off`, `observe on`, `block add --allow`, `block remove`, `apis remove` and, where it takes a limit away',
     added: [
       'apis remove -y, --yes',
       'block add -y, --yes',
       'block remove -y, --yes',
+      'clients set -y, --yes',
       'observe -y, --yes',
       'off -y, --yes',
     ],
