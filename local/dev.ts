@@ -139,7 +139,7 @@ async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promis
     const address = `http://localhost:${gateway.port}`
     const withdraw = announceGateway({ address, dynamodb: engine.endpoint }, io.env)
     if (withdraw) shutdown.add(withdraw)
-    else io.note(`no command finds this gateway without --endpoint ${engine.endpoint}: its folder cannot be written`)
+    else io.line(`no command finds this gateway without --endpoint ${engine.endpoint}: its folder cannot be written`)
   }
   io.line(`Sluice is listening on ${gatewayUrl}`)
   for (const text of welcome({ url: gatewayUrl, engine, options, kept, tiers, routes }).split('\n')) io.line(text)
