@@ -71,8 +71,11 @@ export interface Fair {
   /** The window of shares, and what all callers together may take in it. */
   readonly windowMs: number
   readonly limit: number
-  /** The policy that counts a caller's share, of so many units or `Infinity`: it is stored with the caller. */
-  readonly share: (units: number) => CompiledPolicy
+  /**
+   * The policy that counts a caller's share of one subject, of so many units or `Infinity`: it is stored with the
+   * caller, apart for each subject.
+   */
+  readonly share: (units: number, subject: string) => CompiledPolicy
 }
 
 /**
@@ -111,8 +114,9 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     ...(shared && {
       fair: {
         ...shared,
-        share: (units: number) => {
-          const share = compile(shareOf(policy, shared.windowMs, Math.min(units, MAX_UNITS)), scope, autoLease)
+        share: (units: number, subject: string) => {
+          const written = shareOf(policy, shared.windowMs, Math.min(units, MAX_UNITS))
+          const share = compile(written, `${scope} of ${subject}`, autoLease)
           return units === Infinity ? { ...share, isInternal: true } : share
         },
       },

@@ -1,4 +1,4 @@
-import { type CompiledPolicy, type Fair, isFair } from '../compiled-policy'
+import { type CompiledPolicy, distinct, type Fair, isFair } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable } from '../errors'
 import { type Plan, READ } from '../plan'
@@ -6,7 +6,7 @@ import { type Caller, type Charge, takenFrom } from '../request'
 import { allAllow } from '../steps'
 import type { SubjectVerdicts } from '../view'
 import { boardOf, tell } from './share-board'
-import { Shares } from './shares'
+import { Shares, unitsFor } from './shares'
 import { allowedByAll, type Part, take } from './strategy'
 
 /** A fair policy of a request, and the caller whose share it takes. */
@@ -32,8 +32,8 @@ export interface FairCharges {
  * did is added up on a board, an item beside the shared one, to which each instance comes twice a window at most.
  */
 export class FairShares {
-  /** By the caller's own policies, the fair policy and the share. */
-  private readonly lists = new WeakMap<readonly CompiledPolicy[], Map<string, readonly CompiledPolicy[]>>()
+  /** What a share was made for: by what is shared and the share, and by the caller's own policies. */
+  private readonly made = new WeakMap<Shares, Map<number, Made>>()
 
   constructor(private readonly items: Decider) {}
 
@@ -48,7 +48,7 @@ export class FairShares {
         if (!fair || !caller) return []
         const shares = this.sharesOf(key, policy, fair)
         const most = unitsFor(shares.shareAt(now), caller.weight)
-        const share = this.addShare(charges, charge, policy, most)
+        const share = this.addShare(charges, charge, policy, this.policyOf(shares, key, fair, most))
         return [{ key, policy, caller, shares, share, units: takenFrom(charge, policy) }]
       })
     })
@@ -68,9 +68,14 @@ export class FairShares {
     const isAllowed = answers.every(({ verdicts }) => allAllow(verdicts))
     for (const { policy, caller, shares, share, units } of held) {
       const own = verdictOf(share)
-      if (isAllowed) shares.took(units, share.limit - (own?.remaining ?? 0), share.limit, caller.weight)
-      else if (own?.allowed === false) shares.denied(caller.key, caller.weight)
-      else if (verdictOf(policy)?.allowed === false) shares.fellShort(units)
+      if (isAllowed) {
+        if (own) shares.took(caller, units, share.limit - own.remaining, share.limit)
+      } else if (own?.allowed === false) shares.denied(caller)
+      else if (verdictOf(policy)?.allowed === false) {
+        const left = own?.remaining ?? this.leftOf(caller, share)
+        if (left < units) shares.denied(caller)
+        else shares.fellShort(caller, units, left, share.limit)
+      }
     }
   }
 
@@ -81,12 +86,14 @@ export class FairShares {
       const what = shares.due(items.now())
       if (!what) return []
       const place = `${key}.${policy.prefix}fair`
+      const board = () => boardOf(items.view(place)?.item)
       if (what === 'look') {
         shares.looked()
-        return items.run(place, reading()).then(() => shares.learn(boardOf(items.view(place)?.item)))
+        return items.run(place, reading()).then(() => shares.learn(board()))
       }
       const { window, report } = shares.report()
-      return items.run(place, tell(items, place, policy, window, report, shares.limit))
+      const telling = tell(items, place, policy, window, report, shares.limit)
+      return items.run(place, telling).then(() => shares.told(board(), items.now()))
     })
     await Promise.all(calls.map((call) => call.catch(ignoreUnavailable)))
   }
@@ -117,40 +124,45 @@ export class FairShares {
     return shares
   }
 
+  /** What a caller has left of its share, as far as that is known here: the shared limit denied without asking it. */
+  private leftOf({ key }: Caller, share: CompiledPolicy): number {
+    return this.items.standing({ key, policies: [share] })?.[0]?.remaining ?? share.limit
+  }
+
+  private policyOf(shares: Shares, key: string, fair: Fair, most: number): Made {
+    const byShare = this.made.get(shares) ?? new Map<number, Made>()
+    this.made.set(shares, byShare)
+    const made = byShare.get(most) ?? { share: fair.share(most, key), lists: new WeakMap() }
+    if (byShare.size >= MAX_SHARES) byShare.clear()
+    byShare.set(most, made)
+    return made
+  }
+
   /** The same lists for the same policies and shares, so that requests can share writes. */
-  private addShare(charges: Charge[], shared: Charge, policy: CompiledPolicy, most: number): CompiledPolicy {
+  private addShare(charges: Charge[], shared: Charge, policy: CompiledPolicy, { share, lists }: Made): CompiledPolicy {
     const { key } = shared.caller!
     const units = takenFrom(shared, policy)
     const place = charges.findIndex((one) => one.key === key && takenFrom(one, policy) === units)
     const own = charges[place]?.policies ?? NONE
-    const lists = this.lists.get(own) ?? new Map<string, readonly CompiledPolicy[]>()
-    this.lists.set(own, lists)
-    const id = `${policy.prefix}${most}`
-    const policies = lists.get(id) ?? [...own, policy.fair!.share(most)]
-    if (lists.size >= MAX_LISTS) lists.clear()
-    lists.set(id, policies)
+    const policies = lists.get(own) ?? distinct([...own, share])
+    lists.set(own, policies)
     if (place >= 0) charges[place] = { ...charges[place]!, policies }
     else charges.push({ key, policies, cost: shared.cost, costs: shared.costs })
     return policies.at(-1)!
   }
 }
 
+/** A share, and the lists of policies that it stands in. */
+interface Made {
+  readonly share: CompiledPolicy
+  readonly lists: WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>
+}
+
 const NONE: readonly CompiledPolicy[] = []
-/** Lists that are remembered for one caller's policies. */
-const MAX_LISTS = 500
+/** Shares that are remembered of one that is shared. */
+const MAX_SHARES = 500
 
 /** The view has what was read. */
 function* reading(): Plan<void> {
   yield READ
-}
-
-/**
- * Whole units of a caller, one at least; `Infinity` where it has no share. They are rounded down by a thirtieth at
- * most, so that callers' lists of policies are a hundred and not thousands.
- */
-function unitsFor(share: number, weight: number): number {
-  if (share === Infinity) return share
-  const units = Math.max(1, Math.floor(weight * share))
-  const step = 2 ** Math.max(0, Math.floor(Math.log2(units)) - 5)
-  return units - (units % step)
 }

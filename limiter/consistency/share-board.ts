@@ -1,12 +1,29 @@
-import { add, type ConditionalWrite, exactly, numberOf, set, stillAt, when } from '../algorithms/conditional-write'
+import {
+  add,
+  type ConditionalWrite,
+  exactly,
+  type Fields,
+  numberOf,
+  set,
+  stillAt,
+  when,
+} from '../algorithms/conditional-write'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type KnownItems, type Plan, writing } from '../plan'
 import type { Item } from '../stores/store'
 
 /** Prefix of the fields below; no policy can have it. */
 const PREFIX = 'f0__'
-/** Shares rise by so much of what was left over, since leases lose some of it; they fall by all that was missing. */
+/** Shares rise by so much of what was left over; they fall by all that was missing. */
 const RAISED = 1 / 2
+/** What leases lose of a limit at most: what else was left is of an algorithm that counts earlier windows, too. */
+const MOST_LOST = 1 / 10
+/** How much of what leases lost is still taken for lost a window later, where nothing was missing. */
+const LOST_STILL = 0.9
+/** A share ends after so many windows in which nobody took all of it and nobody was denied. */
+export const FORGOTTEN_AFTER = 30
+/** How far clocks may be ahead, in windows: a board that is further ahead is taken for the last window's. */
+const AHEAD = 3
 /** A share is stored in thousandths of a unit. */
 const PARTS = 1000
 
@@ -20,8 +37,10 @@ export interface Report {
   readonly denied: number
   /** Units taken. */
   readonly used: number
-  /** Units denied by the shared limit, to callers that had some of their share left. */
+  /** Units denied by the shared limit, to callers that had as much of their share left. */
   readonly short: number
+  /** The weights of those of them that had taken no unit: each instance says so of the same caller. */
+  readonly starved: number
   /** Instances that say this. */
   readonly reports: number
 }
@@ -34,42 +53,88 @@ export interface Board extends Report {
   readonly share: number
   /** How many reports there were of the window before. */
   readonly before: number
+  /** Units that leases lost, which nobody can take. */
+  readonly lost: number
+  /** Windows in a row before it in which nobody took all of the share and nobody was denied. */
+  readonly calm: number
 }
 
-export function boardOf(item: Item | undefined): Board {
-  const fields = item?.policies[PREFIX]
+/** The fields of what instances say, which are added up. */
+const SAID: readonly (readonly [field: string, name: keyof Report])[] = [
+  ['n', 'active'],
+  ['w', 'capped'],
+  ['d', 'denied'],
+  ['u', 'used'],
+  ['x', 'short'],
+  ['q', 'starved'],
+  ['r', 'reports'],
+]
+
+export const boardOf = (item: Item | undefined): Board => boardIn(item?.policies[PREFIX])
+
+/** The board by its fields. */
+export function boardIn(fields: Fields | undefined): Board {
   const number = (name: string) => numberOf(fields, name)
   return {
     window: number('k'),
     share: number('s') > 0 ? number('s') / PARTS : Infinity,
     before: number('b'),
-    active: number('n'),
-    capped: number('w'),
-    denied: number('d'),
-    used: number('u'),
-    short: number('x'),
-    reports: number('r'),
+    lost: number('l'),
+    calm: number('c'),
+    ...(Object.fromEntries(SAID.map(([field, name]) => [name, number(field)])) as unknown as Report),
   }
 }
+
+/** What holds after a window: the share, and what is known of the windows before. */
+export interface Next {
+  readonly share: number
+  readonly lost: number
+  readonly calm: number
+}
+
+const NO_SHARE: Next = { share: Infinity, lost: 0, calm: 0 }
 
 /**
  * The share that holds after a window: the level to which callers are served while all that they ask for below it adds
  * up to the limit (max-min fairness). It begins with an equal share of the limit for each active caller, and rises by
  * what was left over, divided by those who would have taken it. So it comes from below, and is exact once as many
- * callers are capped as before. Where the limit was too small for what is below the level, it falls in the same way.
+ * callers are capped as before. Where the limit was too small for what is below the level, it falls by what was
+ * missing, and what was left all the same counts as lost to leases.
+ *
+ * While nobody takes all of it, it is what was left: a caller that comes back finds that, and takes nothing from those
+ * who stayed.
  *
  * @returns units of a caller of weight 1; `Infinity` where the limit was enough for everybody.
  */
-export function nextShare({ share, reports, before, ...said }: Board, limit: number): number {
-  if (share < Infinity && 2 * reports < before) return share
+export function nextShare(board: Board, limit: number): Next {
+  const { share, reports, before, denied, starved } = board
+  if (share < Infinity && 2 * reports < before) return board
   const unheard = Math.max(1, before / Math.max(1, reports))
-  const [active, capped, used, short] = [said.active, said.capped, said.used, said.short].map((one) => one * unheard)
-  const equal = limit / Math.max(1, active!)
-  if (share === Infinity) return short! > 0 ? equal : Infinity
-  const held = Math.max(capped!, said.denied / Math.max(1, reports))
-  if (held === 0 && short === 0) return share < limit ? 2 * share : Infinity
-  const left = Math.max(0, limit - used!) * RAISED
-  return Math.max(equal, Math.min(limit, held > 0 ? share + (left - short!) / Math.max(1, held) : equal))
+  const [active, capped, used, short] = [board.active, board.capped, board.used, board.short].map(
+    (one) => one * unheard,
+  ) as [number, number, number, number]
+  // as few as there may be: who got nothing is counted once a share leaves something
+  const waiting = starved > 0 ? Math.max(1, starved / Math.max(1, reports)) : 0
+  const equal = limit / Math.max(1, active + waiting)
+  const unused = Math.max(0, limit - used)
+  const held = Math.max(capped, denied / Math.max(1, reports))
+  if (short > 0) {
+    const fallen = held > 0 ? share - short / Math.max(1, held) : equal
+    return {
+      share: Math.max(equal, Math.min(limit, fallen)),
+      lost: Math.floor(Math.min(unused, MOST_LOST * limit)),
+      calm: 0,
+    }
+  }
+  if (share === Infinity) return NO_SHARE
+  const left = Math.max(0, unused - board.lost)
+  const lost = Math.floor(Math.min(unused, board.lost) * LOST_STILL)
+  if (held > 0) {
+    const risen = share + (left * RAISED) / Math.max(1, held)
+    return { share: Math.max(equal, Math.min(limit, risen)), lost, calm: 0 }
+  }
+  if (board.calm + 1 >= FORGOTTEN_AFTER) return NO_SHARE
+  return { share: Math.max(share, left), lost, calm: board.calm + 1 }
 }
 
 /**
@@ -89,39 +154,41 @@ export function* tell(
   for (let isFirst = true; ; isFirst = false) {
     const item = items.view(key)?.item
     const board = boardOf(item)
-    // others have most likely begun the window: a guess that is wrong brings the board back
-    const isBegun = board.window >= window || isFirst
-    const write = isBegun ? added(Math.max(window, board.window), report) : opened(board, window, report, limit)
+    const write = reported(board, window, report, limit, isFirst)
     const { kind } = yield writing(items.fit([{ prefix: PREFIX, write }], [policy], item, items.now()))
     if (kind !== 'refused') return
   }
 }
 
-const added = (window: number, { active, capped, denied, used, short, reports }: Report): ConditionalWrite =>
-  when(
-    [exactly('k', window)],
-    add('n', active),
-    add('w', capped),
-    add('d', denied),
-    add('u', used),
-    add('x', short),
-    add('r', reports),
-  )
+/**
+ * The write that adds a report to a board.
+ *
+ * @param isGuess others have most likely begun the window: a guess that is wrong brings the board back.
+ */
+export function reported(
+  board: Board,
+  window: number,
+  report: Report,
+  limit: number,
+  isGuess = false,
+): ConditionalWrite {
+  const begun = board.window > window && board.window <= window + AHEAD ? board.window : window
+  return isGuess || board.window === begun ? added(begun, report) : opened(board, window, report, limit)
+}
+
+const added = (window: number, report: Report): ConditionalWrite =>
+  when([exactly('k', window)], ...SAID.map(([field, name]) => add(field, report[name])))
 
 function opened(board: Board, window: number, report: Report, limit: number): ConditionalWrite {
-  const { active, capped, denied, used, short, reports } = report
-  const isNext = board.window === window - 1
-  const share = isNext ? nextShare(board, limit) : Infinity
+  const isNext = board.window >= window - 1
+  const { share, lost, calm } = isNext ? nextShare(board, limit) : NO_SHARE
   return when(
     [stillAt('k', board.window), stillAt('r', board.reports)],
     set('k', window),
     set('s', share === Infinity ? 0 : Math.max(1, Math.round(share * PARTS))),
     set('b', isNext ? board.reports : 0),
-    set('n', active),
-    set('w', capped),
-    set('d', denied),
-    set('u', used),
-    set('x', short),
-    set('r', reports),
+    set('l', lost),
+    set('c', calm),
+    ...SAID.map(([field, name]) => set(field, report[name])),
   )
 }

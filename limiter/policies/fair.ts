@@ -1,3 +1,4 @@
+import type { Counter } from '../algorithms/counter'
 import type { Mistake } from '../errors'
 import { drains, type Policy, type PolicyInput } from './policy'
 import { toCounting } from './quota'
@@ -43,5 +44,26 @@ export function shareOf(policy: Policy, windowMs: number, limit: number): Policy
     cost,
   }
   const counting = toCounting(written, [], [])!
-  return { ...counting, name: written.name, limit, nonBlocking: false, waits: false, consistency: 'strict', written }
+  const counter = sharing(counting.counter, windowMs)
+  return {
+    ...counting,
+    counter,
+    name: written.name,
+    limit,
+    nonBlocking: false,
+    waits: false,
+    consistency: 'strict',
+    written,
+  }
 }
+
+/** A request that costs more than the share is told the next window, in which the share is another. */
+const sharing = (counter: Counter, windowMs: number): Counter => ({
+  ...counter,
+
+  step(known, cost, now, asOf, holds) {
+    const { verdict, write } = counter.step(known, cost, now, asOf, holds)
+    if (verdict.retryAfterMs < Infinity) return { verdict, write }
+    return { verdict: { ...verdict, retryAfterMs: windowMs - (now % windowMs) }, write }
+  },
+})

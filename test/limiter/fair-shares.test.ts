@@ -163,16 +163,88 @@ describe('a fair policy', () => {
     const limiter = createLimiter({ store: new MemoryStore(), policies: [tokens], clock: () => state.now })
     const take = (caller: string, count: number) =>
       limiter.takeAll([{ subject: 'everybody', caller }], { costs: { tokens: count } })
-    for (let window = 0; window < 3; window++) {
+    for (let window = 0; window < 2; window++) {
       state.now = T + 1000 * window + 500
       await take('greedy', 900)
       await take('modest', 90)
       await take('modest', 90)
     }
-    state.now = T + 3500
+    state.now = T + 2500
     await take('modest', 1)
-    expect(await take('greedy', 900)).toMatchObject({ allowed: false, policy: 'all.share' })
+    expect(await take('greedy', 900)).toMatchObject({
+      allowed: false,
+      policy: 'all.share',
+      limit: 496,
+      retryAfterMs: 500, // the next share may be large enough
+    })
     expect(await take('modest', 90)).toMatchObject({ allowed: true })
+  })
+
+  it('counts each subject that callers share apart, in one request too', async () => {
+    const state = { now: T }
+    const limiter = createLimiter({ store: new MemoryStore(), policies: [all, own], clock: () => state.now })
+    const take = async (caller: string, subjects: readonly string[], times: number) => {
+      const shared = subjects.map((subject) => ({ subject, policies: ['all'] as const, caller }))
+      const request = () => limiter.takeAll([...shared, { subject: caller, policies: ['own'] }])
+      return allowed(await Promise.all(Array.from({ length: times }, request)))
+    }
+    let got: Record<string, number> = {}
+    for (let window = 0; window < 5; window++) {
+      state.now = T + 1000 * window + 500
+      const both = await take('greedy', ['east', 'west'], 8)
+      got = { both, modest: await take('modest', ['west'], 3), again: await take('modest', ['east'], 3) }
+      await take('modest', ['west'], 1) // looks, or is short of it
+      await take('greedy', ['east', 'west'], 1)
+    }
+    expect(got.both).toBeLessThanOrEqual(7)
+    expect(got.both).toBeGreaterThanOrEqual(5)
+    expect(got).toMatchObject({ modest: 3, again: 3 })
+  })
+
+  it('protects who comes late from a caller that takes all at the beginning of each window', async () => {
+    const one = made({ policies: [all, { ...own, limit: 100 }] })
+    let got = 0
+    for (let window = 0; window < 5; window++) {
+      one.now = T + 1000 * window
+      await one.take('greedy', 20)
+      one.now += 900
+      got = allowed(await one.take('modest', 4))
+    }
+    expect(got).toBe(4)
+  })
+
+  it('gives no more than was left to a caller that comes back, and takes none of it from those who stayed', async () => {
+    const one = made({
+      policies: [
+        { ...all, limit: 100 },
+        { ...own, limit: 1000 },
+      ],
+    })
+    let got: Record<string, number> = {}
+    for (let window = 0; window < 12; window++) {
+      one.now = T + 1000 * window
+      const greedy = window === 0 || window % 4 === 3 ? allowed(await one.take('greedy', 200)) : 0
+      one.now += 500
+      const modest = allowed(await one.take('modest', 30)) + allowed(await one.take('other', 30))
+      got = { greedy, modest }
+      one.now += 400
+      await one.take('other', 1)
+    }
+    expect(got.modest).toBe(60)
+    expect(got.greedy).toBeGreaterThan(30)
+    expect(got.greedy).toBeLessThanOrEqual(40)
+  })
+
+  it('shares nothing out to requests that cost nothing, nor for one that is tried again and again', async () => {
+    const one = await contended()
+    const free = () => one.limiter.takeAll([{ subject: 'everybody', policies: ['all'], caller: 'free' }], { cost: 0 })
+    for (let window = 4; window < 7; window++) {
+      one.now = T + 1000 * window + 500
+      for (let i = 0; i < 100; i++) await free()
+      await one.take('modest', 3)
+      expect(allowed(await one.take('greedy', 8))).toBeGreaterThanOrEqual(5)
+      await one.take('modest', 200)
+    }
   })
 
   it('is refused without a caller, and with a weight that is none', async () => {

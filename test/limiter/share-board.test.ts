@@ -1,7 +1,14 @@
 import { seeded } from '../../bench/random'
 import { MemoryStore, type StateStore } from '../../limiter'
 import { compile } from '../../limiter/compiled-policy'
-import { type Board, boardOf, nextShare, type Report, tell } from '../../limiter/consistency/share-board'
+import {
+  type Board,
+  boardOf,
+  FORGOTTEN_AFTER,
+  nextShare,
+  type Report,
+  tell,
+} from '../../limiter/consistency/share-board'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
@@ -10,7 +17,7 @@ import { FaultyStore, STORE_FAULTS } from './faulty-store'
 const LIMIT = 1000
 const T = Date.UTC(2026, 0, 15)
 const EMPTY: Board = boardOf(undefined)
-const SAID: Report = { active: 10, capped: 0, denied: 0, used: 1000, short: 500, reports: 20 }
+const SAID: Report = { active: 10, capped: 0, denied: 0, used: 1000, short: 500, starved: 0, reports: 20 }
 
 interface Caller {
   readonly asks: number
@@ -28,6 +35,7 @@ function windowOf(callers: readonly Caller[], share: number): Report {
     denied: 0,
     used: Math.min(LIMIT, asked),
     short: Math.max(0, asked - LIMIT),
+    starved: 0,
     reports: 1,
   }
 }
@@ -44,29 +52,48 @@ function levelOf(callers: readonly Caller[]): number {
   return low
 }
 
+const shareAfter = (board: Board) => nextShare(board, LIMIT).share
+
 describe('the share that holds after a window', () => {
   it('is none while the limit is enough, and an equal share of the limit once it was not', () => {
-    expect(nextShare({ ...EMPTY, ...SAID, short: 0 }, LIMIT)).toBe(Infinity)
-    expect(nextShare({ ...EMPTY, ...SAID }, LIMIT)).toBe(100)
+    expect(shareAfter({ ...EMPTY, ...SAID, short: 0 })).toBe(Infinity)
+    expect(shareAfter({ ...EMPTY, ...SAID })).toBe(100)
   })
 
   it('stays until half of the reports are there, and counts those that are missing as like the others', () => {
     const board = { ...EMPTY, ...SAID, share: 200, before: 41 }
-    expect(nextShare(board, LIMIT)).toBe(200)
+    expect(shareAfter(board)).toBe(200)
     const half = { ...board, before: 40, active: 5, capped: 1, used: 400, short: 0 }
-    expect(nextShare(half, LIMIT)).toBe(200 + (1000 - 800) / 2 / 2)
+    expect(shareAfter(half)).toBe(200 + (1000 - 800) / 2 / 2)
   })
 
-  it('grows twice as large, and ends, when nobody has used it up and nobody was denied', () => {
+  it('is what was left while nobody has used it up and nobody was denied, and ends after some windows', () => {
     const idle = { ...EMPTY, ...SAID, short: 0, used: 300 }
-    expect(nextShare({ ...idle, share: 600 }, LIMIT)).toBe(1200)
-    expect(nextShare({ ...idle, share: 1000 }, LIMIT)).toBe(Infinity)
+    expect(nextShare({ ...idle, share: 200, calm: 3 }, LIMIT)).toEqual({ share: 700, lost: 0, calm: 4 })
+    expect(shareAfter({ ...idle, share: 800 })).toBe(800) // who took it all then may do so again
+    expect(shareAfter({ ...idle, share: 200, calm: FORGOTTEN_AFTER - 2 })).toBe(700)
+    expect(shareAfter({ ...idle, share: 200, calm: FORGOTTEN_AFTER - 1 })).toBe(Infinity)
+  })
+
+  it('counts a caller that got nothing as one more, so that one that comes first cannot have all', () => {
+    const first = { ...EMPTY, ...SAID, active: 1, short: 30, reports: 5 }
+    expect(shareAfter(first)).toBe(1000)
+    expect(shareAfter({ ...first, starved: 1 })).toBe(500) // said by one instance
+    expect(shareAfter({ ...first, starved: 15 })).toBe(250) // three, if all five instances denied each
+  })
+
+  it('does not rise while units are missing, nor later into what leases lost', () => {
+    const missing = { ...EMPTY, ...SAID, share: 200, capped: 2, used: 940, short: 10 }
+    expect(nextShare(missing, LIMIT)).toEqual({ share: 195, lost: 60, calm: 0 })
+    const next = { ...missing, share: 195, lost: 60, used: 900, short: 0 }
+    expect(nextShare(next, LIMIT)).toEqual({ share: 195 + (100 - 60) / 2 / 2, lost: 54, calm: 0 })
+    expect(nextShare({ ...missing, used: 300 }, LIMIT).lost).toBe(100) // more than leases lose
   })
 
   it('takes callers that all instances denied for capped, where none said who took the last unit', () => {
     const board = { ...EMPTY, ...SAID, share: 100, used: 600, short: 0 }
-    expect(nextShare({ ...board, denied: 60 }, LIMIT)).toBe(100 + 400 / 2 / 3)
-    expect(nextShare({ ...board, denied: 1 }, LIMIT)).toBe(100 + 400 / 2) // of one caller at least
+    expect(shareAfter({ ...board, denied: 60 })).toBe(100 + 400 / 2 / 3)
+    expect(shareAfter({ ...board, denied: 1 })).toBe(100 + 400 / 2) // of one caller at least
   })
 
   test.each(Array.from({ length: 200 }, (_, seed) => seed))(
@@ -82,10 +109,10 @@ describe('the share that holds after a window', () => {
       const level = levelOf(callers)
       let board: Board = { ...EMPTY, ...windowOf(callers, Infinity) }
       for (let window = 0; window < 40; window++) {
-        const share = nextShare(board, LIMIT)
+        const { share, ...known } = nextShare(board, LIMIT)
         expect(share).toBeGreaterThanOrEqual(window === 0 ? 0 : board.share - 0.001)
         expect(share).toBeLessThanOrEqual(level + 0.001)
-        board = { ...EMPTY, ...windowOf(callers, share), share }
+        board = { ...EMPTY, ...known, ...windowOf(callers, share), share }
       }
       expect(board.used).toBeGreaterThan(0.99 * LIMIT)
     },
@@ -93,8 +120,8 @@ describe('the share that holds after a window', () => {
 
   it('falls by what was missing when more callers come, and to an equal share at least', () => {
     const board = { ...EMPTY, share: 300, active: 20, capped: 2, used: 1000, short: 100, reports: 1 }
-    expect(nextShare(board, LIMIT)).toBe(250)
-    expect(nextShare({ ...board, short: 10_000 }, LIMIT)).toBe(50)
+    expect(shareAfter(board)).toBe(250)
+    expect(shareAfter({ ...board, short: 10_000 })).toBe(50)
   })
 })
 
@@ -123,11 +150,14 @@ describe('the board', () => {
       window: 7,
       share: Infinity,
       before: 0,
+      lost: 0,
+      calm: 0,
       active: 20,
       capped: 0,
       denied: 0,
       used: 2000,
       short: 1000,
+      starved: 0,
       reports: 40,
     }) // prettier-ignore
     await Promise.all([said(second, 8), said(first, 8)])
@@ -142,6 +172,18 @@ describe('the board', () => {
     expect(boardOf(await store.read('k'))).toMatchObject({ window: 7, reports: 40 })
     await said(one, 9)
     expect(boardOf(await store.read('k'))).toMatchObject({ window: 9, share: Infinity, before: 0, reports: 20 })
+  })
+
+  it('goes on with the share where a clock was far ahead, in the window of the others', async () => {
+    const store = new MemoryStore()
+    const one = decider(store)
+    await said(one, 7)
+    await said(one, 8)
+    await said(one, 1000)
+    expect(boardOf(await store.read('k'))).toMatchObject({ window: 1000, share: Infinity })
+    await said(one, 9)
+    await said(one, 10)
+    expect(boardOf(await store.read('k'))).toMatchObject({ window: 10, share: 100, reports: 20 })
   })
 
   test.each(STORE_FAULTS)('counts a report once, or not, with the fault "%s"', async (fault) => {
