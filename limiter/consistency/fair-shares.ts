@@ -5,7 +5,7 @@ import { type Plan, READ } from '../plan'
 import { type Caller, type Charge, takenFrom } from '../request'
 import { allAllow } from '../steps'
 import type { SubjectVerdicts } from '../view'
-import { boardOf, tell } from './share-board'
+import { boardOf, tell } from './share-reports'
 import { Shares, unitsFor } from './shares'
 import { allowedByAll, type Part, take } from './strategy'
 

@@ -8,12 +8,7 @@ import {
   stillAt,
   when,
 } from '../algorithms/conditional-write'
-import type { CompiledPolicy } from '../compiled-policy'
-import { type KnownItems, type Plan, writing } from '../plan'
-import type { Item } from '../stores/store'
 
-/** Prefix of the fields below; no policy can have it. */
-const PREFIX = 'f0__'
 /** Shares rise by so much of what was left over; they fall by all that was missing. */
 const RAISED = 1 / 2
 /** What leases lose of a limit at most: what else was left is of an algorithm that counts earlier windows, too. */
@@ -69,8 +64,6 @@ const SAID: readonly (readonly [field: string, name: keyof Report])[] = [
   ['q', 'starved'],
   ['r', 'reports'],
 ]
-
-export const boardOf = (item: Item | undefined): Board => boardIn(item?.policies[PREFIX])
 
 /** The board by its fields. */
 export function boardIn(fields: Fields | undefined): Board {
@@ -135,29 +128,6 @@ export function nextShare(board: Board, limit: number): Next {
   }
   if (board.calm + 1 >= FORGOTTEN_AFTER) return NO_SHARE
   return { share: Math.max(share, left), lost, calm: board.calm + 1 }
-}
-
-/**
- * Adds what an instance saw in a window to what the others did. The first to do so in a window makes the share that
- * held in the last one the one before.
- *
- * @param limit units that all callers together may take in a window.
- */
-export function* tell(
-  items: KnownItems,
-  key: string,
-  policy: CompiledPolicy,
-  window: number,
-  report: Report,
-  limit: number,
-): Plan<void> {
-  for (let isFirst = true; ; isFirst = false) {
-    const item = items.view(key)?.item
-    const board = boardOf(item)
-    const write = reported(board, window, report, limit, isFirst)
-    const { kind } = yield writing(items.fit([{ prefix: PREFIX, write }], [policy], item, items.now()))
-    if (kind !== 'refused') return
-  }
 }
 
 /**

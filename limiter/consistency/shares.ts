@@ -1,7 +1,17 @@
 import type { EpochMs } from '../clock'
-import type { Fair } from '../compiled-policy'
-import type { Caller } from '../request'
 import { type Board, nextShare, type Report } from './share-board'
+
+/** What is shared out in a window, in milliseconds: so many units. */
+interface Shared {
+  readonly windowMs: number
+  readonly limit: number
+}
+
+/** A caller, and its part of what is shared out. */
+interface Sharer {
+  readonly key: string
+  readonly weight: number
+}
 
 /** When an instance tells what it saw in the last window, at the latest, and looks at what all said: parts of one. */
 const TOLD_BY = 0.08
@@ -28,7 +38,7 @@ export class Shares {
 
   /** @param random gives numbers from 0 to 1: by chance an instance comes to the board when others do not. */
   constructor(
-    private fair: Pick<Fair, 'windowMs' | 'limit'>,
+    private fair: Shared,
     private readonly random: () => number = () => Math.random(),
   ) {}
 
@@ -37,7 +47,7 @@ export class Shares {
   }
 
   /** The limit may have changed. */
-  update(fair: Fair): this {
+  update(fair: Shared): this {
     this.fair = fair
     return this
   }
@@ -52,7 +62,7 @@ export class Shares {
   }
 
   /** A caller took units, of which so many stand in its own item then. */
-  took({ key, weight }: Caller, units: number, after: number, most: number): void {
+  took({ key, weight }: Sharer, units: number, after: number, most: number): void {
     this.now.starved.delete(key)
     if (after === units && units > 0) this.now.active += weight
     if (after + units > most) this.now.capped += weight
@@ -60,13 +70,13 @@ export class Shares {
   }
 
   /** A caller was denied by its share. */
-  denied({ key, weight }: Caller): void {
+  denied({ key, weight }: Sharer): void {
     const { deniedTo } = this.now
     if (deniedTo.size < MAX_CALLERS) deniedTo.set(key, weight)
   }
 
   /** A caller was denied by the shared limit while it had so much of its share left, however often it asked. */
-  fellShort({ key, weight }: Caller, units: number, left: number, most: number): void {
+  fellShort({ key, weight }: Sharer, units: number, left: number, most: number): void {
     const { shortOf, starved } = this.now
     if (shortOf.size < MAX_CALLERS) shortOf.set(key, Math.min(left, (shortOf.get(key) ?? 0) + units))
     if (left === most && starved.size < MAX_CALLERS) starved.set(key, weight)

@@ -1,14 +1,8 @@
 import { seeded } from '../../bench/random'
 import { MemoryStore, type StateStore } from '../../limiter'
 import { compile } from '../../limiter/compiled-policy'
-import {
-  type Board,
-  boardOf,
-  FORGOTTEN_AFTER,
-  nextShare,
-  type Report,
-  tell,
-} from '../../limiter/consistency/share-board'
+import { type Board, FORGOTTEN_AFTER, nextShare, type Report } from '../../limiter/consistency/share-board'
+import { boardOf, tell } from '../../limiter/consistency/share-reports'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'

@@ -46,7 +46,9 @@ export function spoken(ms: number): string {
 const rounded = (value: number): string => String(Number(value.toFixed(1)))
 
 function sentenceOf(row: Row, setting: Setting, decided: Decided): string {
-  const { at, verdict } = decided
+  const { at, verdict, share } = decided
+  if (share !== undefined)
+    return `Its share of the limit is ${share} in this window, and all of it is used. Retry-After: ${spoken(verdict.retryAfterMs)}.`
   const reason = REASONS[row.algorithm](setting, decided, startOf(setting.window * 1000) + at, row)
   if (verdict.delayMs) return `${reason} It waits ${spoken(verdict.delayMs)} for its turn.`
   if (verdict.allowed) return reason

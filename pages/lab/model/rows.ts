@@ -2,13 +2,14 @@ import type { Counter } from '../../../limiter/algorithms/counter'
 import type { Mistake } from '../../../limiter/errors'
 import { CALLER_WAITS } from '../../../limiter/policies/over-limit'
 import { parsePolicies } from '../../../limiter/policies/parse-policies'
-import { ALGORITHM_NAMES, type AlgorithmName, type PolicyInput } from '../../../limiter/policies/policy'
+import { ALGORITHM_NAMES, type AlgorithmName, type Policy, type PolicyInput } from '../../../limiter/policies/policy'
 import type { Setting } from './setting'
 
 /** One algorithm with the numbers of a setting. */
 export interface Row {
   readonly algorithm: AlgorithmName
   readonly policy: PolicyInput
+  readonly parsed: Policy
   readonly counter: Counter
   /** What it counts in, as `quota` of its algorithm. */
   readonly quota: object
@@ -20,11 +21,12 @@ export function rowsOf(setting: Setting): Row[] {
   const issues: Mistake[] = []
   const parsed = parsePolicies(policies, [], issues, {}, undefined, CALLER_WAITS)
   if (issues.length > 0) throw new Error(issues.map(({ message }) => message).join('; '))
-  return parsed.map(({ counter, quota }, i) => ({
+  return parsed.map((one, i) => ({
     algorithm: ALGORITHM_NAMES[i]!,
     policy: policies[i]!,
-    counter,
-    quota,
+    parsed: one,
+    counter: one.counter,
+    quota: one.quota,
   }))
 }
 

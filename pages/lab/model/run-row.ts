@@ -1,10 +1,13 @@
+import { seeded } from '../../../bench/random'
 import type { Step } from '../../../limiter/algorithms/algorithm'
 import { applyTo, type ConditionalWrite, type Fields } from '../../../limiter/algorithms/conditional-write'
 import { fieldBytes, writeUnitsOf } from '../../../limiter/algorithms/stored-size'
+import { isLeasable } from '../../../limiter/policies/parse-policies'
 import type { AlgorithmName } from '../../../limiter/policies/policy'
 import { ExactLog } from './exact-log'
 import { Retries } from './retries'
 import type { Row } from './rows'
+import { SharedOut } from './shared-out'
 import type { Traffic } from './traffic'
 
 /** What came of one algorithm, in numbers. */
@@ -15,7 +18,8 @@ export interface Figures {
   readonly denied: number
   /** Requests that were denied and not tried again. */
   readonly gaveUp: number
-  /** Of the requests of all clients but the first. */
+  /** Of all clients but the first. */
+  readonly othersRequests: number
   readonly othersDenied: number
   /** The most that passed of one client in any interval as long as the window. */
   readonly mostInWindow: number
@@ -41,7 +45,7 @@ export interface RowRun {
   readonly times: Float64Array
   /** Whether each was allowed: 1 or 0. */
   readonly allowed: Uint8Array
-  /** When the requests of the first client passed, in order. */
+  /** When the requests of the first client passed, in order; where clients share the limit, those of all. */
   readonly passes: Float64Array
 }
 
@@ -51,6 +55,8 @@ export interface Decided {
   /** The client's fields before it. */
   readonly fields: Fields
   readonly verdict: Step['verdict']
+  /** The client's share, where that denied the request. */
+  readonly share?: number
 }
 
 export interface Limits {
@@ -80,8 +86,8 @@ const REPORTED_EVERY = 5000
  * @param onDecided sees each decision before its write, and may stop there.
  */
 export function runRow(
-  { algorithm, counter }: Pick<Row, 'algorithm' | 'counter'>,
-  { times, clients: senders, retry, durationMs }: Traffic,
+  { algorithm, counter, parsed }: Pick<Row, 'algorithm' | 'counter' | 'parsed'>,
+  { times, clients: senders, shared, retry, durationMs }: Traffic,
   { limit, windowMs }: Limits,
   onRequests: (requests: number) => void = () => {},
   onDecided?: (decided: Decided) => 'stop' | undefined,
@@ -89,8 +95,11 @@ export function runRow(
   const start = startOf(windowMs)
   const clients: Client[] = []
   const retries = new Retries()
+  // what cannot be leased has no shares
+  const shares =
+    typeof shared === 'object' && isLeasable(parsed) ? new SharedOut(parsed, seeded(shared.seed)) : undefined
   const [came, outcomes]: [number[], number[]] = [[], []]
-  let [admitted, gaveUp, othersDenied, mostInWindow, longestWaitMs] = [0, 0, 0, 0, 0]
+  let [admitted, gaveUp, othersRequests, othersDenied, mostInWindow, longestWaitMs] = [0, 0, 0, 0, 0, 0]
   let [storedBytes, writes, writeUnits, wronglyAllowed, wronglyDenied] = [0, 0, 0, 0, 0]
   let next = 0
 
@@ -111,10 +120,17 @@ export function runRow(
     }
     if (!again) next++
 
-    clients[sender] ??= { fields: {}, log: new ExactLog(limit, windowMs), bytes: 0 }
-    const client = clients[sender]
-    const { verdict, write } = counter.step(client.fields, 1, start + at)
-    if (onDecided?.({ at, fields: client.fields, verdict }) === 'stop') break
+    const counted = shared ? 0 : sender
+    clients[counted] ??= { fields: {}, log: new ExactLog(limit, windowMs), bytes: 0 }
+    const client = clients[counted]
+    const ofShare = shares?.ask(sender, start + at)
+    const step = counter.step(client.fields, 1, start + at)
+    const isHeld = ofShare?.allowed === false
+    const verdict = isHeld ? { ...step.verdict, allowed: false, retryAfterMs: ofShare.retryAfterMs } : step.verdict
+    const write = isHeld ? undefined : step.write
+    if (!isHeld) ofShare?.settle(verdict.allowed)
+    if (onDecided?.({ at, fields: client.fields, verdict, share: isHeld ? ofShare.share : undefined }) === 'stop') break
+    if (sender > 0) othersRequests++
     came.push(at)
     outcomes.push(verdict.allowed ? 1 : 0)
     if (came.length % REPORTED_EVERY === 0) onRequests(REPORTED_EVERY)
@@ -138,7 +154,7 @@ export function runRow(
       continue
     }
     if (sender > 0) othersDenied++
-    if (client.log.hasRoom(at)) wronglyDenied++
+    if (client.log.hasRoom(at) && !isHeld) wronglyDenied++
     const retryAt = at + (retry && retry.afterMs !== 'as-told' ? retry.afterMs : verdict.retryAfterMs)
     if (retry && denials < retry.most && retryAt < durationMs)
       retries.add({ at: Math.ceil(retryAt), client: sender, since, denials: denials + 1 })
@@ -157,6 +173,7 @@ export function runRow(
       admitted,
       denied,
       gaveUp,
+      othersRequests,
       othersDenied,
       mostInWindow,
       longestWaitMs,

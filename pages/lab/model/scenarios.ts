@@ -16,6 +16,10 @@ export interface Scenario {
 const OTHERS = 10
 const OTHERS_RATE = 50
 
+/** Clients that share a limit beside one that asks for more, and what they ask for together, in percent of the limit. */
+const SHARING = 10
+const SHARING_RATE = 86
+
 /** How often a denied client tries again, before it gives up. */
 const MAX_RETRIES = 10
 
@@ -45,6 +49,23 @@ const retrying = (title: string, story: string, afterMs: (setting: Setting) => n
     durationMs: durationMs(setting),
     retry: { afterMs: afterMs(setting), most: MAX_RETRIES },
   }),
+})
+
+/** One limit for all clients, of which one asks for far more than the others. */
+const sharing = (title: string, story: string, sharedBy: (setting: Setting) => Traffic['shared']): Scenario => ({
+  title,
+  story,
+  numbers: { limit: 110, window: 10, rate: 180, windows: 12, burst: 110, spread: 20 },
+  ignores: [],
+  traffic: (setting) => {
+    const greedy = evenly(inWindows(setting, setting.rate, setting.windows), 0, durationMs(setting))
+    const count = inWindows(setting, SHARING_RATE / SHARING, setting.windows)
+    const gap = durationMs(setting) / count
+    const others = phases(SHARING, setting.seed).map((phase) =>
+      Array.from({ length: count }, (_, i) => Math.floor((i + phase) * gap)),
+    )
+    return { ...together([greedy, ...others]), durationMs: durationMs(setting), shared: sharedBy(setting) }
+  },
 })
 
 /** Requests at fixed places, in windows from the start. */
@@ -125,6 +146,16 @@ export const SCENARIOS: Readonly<Record<ScenarioId, Scenario>> = {
       return { ...together([hammering, ...others]), durationMs: durationMs(setting) }
     },
   },
+  'one-takes-all': sharing(
+    'One limit for all, and one that takes it',
+    'Eleven clients share one limit. Ten ask for a little less than an equal part each, the first for twenty times as much. See what passed of the others. The line is that of all together.',
+    () => 'first-come',
+  ),
+  'fair-shares': sharing(
+    'One limit for all, in fair shares',
+    'The same clients and limit, with fair: true. After three windows the first client has what the others leave. A leaky bucket that queues cannot be shared out.',
+    ({ seed }) => ({ fair: true, seed }),
+  ),
   'retry-at-once': retrying(
     'Denied, and tried again at once',
     'Three times the limit within half a window. A denied client tries again after a hundredth of a window, ten times at most.',
@@ -188,8 +219,23 @@ const MAX_REQUESTS = 100_000
 export function tooMuch(setting: Setting): string | undefined {
   const { limit, windows, rate, scenario, curve } = setting
   const average = curve.reduce((sum, percent) => sum + percent, 0) / curve.length
-  const percent = scenario === 'drawn' ? average : scenario === 'one-hammers' ? rate + OTHERS * OTHERS_RATE : rate
-  const lasting = ['drawn', 'random', 'one-hammers', 'half-the-limit', 'at-the-limit', 'over-the-limit']
+  const others =
+    scenario === 'one-hammers'
+      ? OTHERS * OTHERS_RATE
+      : scenario === 'one-takes-all' || scenario === 'fair-shares'
+        ? SHARING_RATE
+        : 0
+  const percent = scenario === 'drawn' ? average : rate + others
+  const lasting = [
+    'drawn',
+    'random',
+    'one-hammers',
+    'one-takes-all',
+    'fair-shares',
+    'half-the-limit',
+    'at-the-limit',
+    'over-the-limit',
+  ]
   const requests = (limit * percent * (lasting.includes(scenario) ? windows : 1)) / 100
   if (requests <= MAX_REQUESTS) return undefined
   return `limit × rate × length makes ${Math.ceil(requests).toLocaleString('en')} requests, and ${MAX_REQUESTS.toLocaleString('en')} are the most: lower one of them`

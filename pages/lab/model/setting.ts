@@ -7,6 +7,8 @@ export const SCENARIO_IDS = [
   'idle-then-all',
   'random',
   'one-hammers',
+  'one-takes-all',
+  'fair-shares',
   'retry-at-once',
   'retry-as-told',
   'three-and-three',

@@ -7,6 +7,8 @@ export interface Traffic {
   /** Who sends each. @default all are client 0 */
   readonly clients?: readonly number[]
   readonly durationMs: number
+  /** All clients count together; `fair` holds each to its share. @default each has the limit for itself */
+  readonly shared?: 'first-come' | { readonly fair: true; readonly seed: number }
   /** What a client does that was denied. @default it gives up */
   readonly retry?: Retry
 }
