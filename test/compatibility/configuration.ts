@@ -179,7 +179,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
           expect(one).toEqual(other)
         }
 
-        await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4')
+        await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4', ...yes(reader))
         for (const authorizer of authorizers)
           await until(authorizer, { key: apiKey }, ({ limit, tier }) => tier === 'free' && limit === 4)
         const second = (await at.cli(reader, 'clients', 'rotate-key', 'acme', '--grace', '24h', '--json')).apiKey
