@@ -61,9 +61,11 @@ export function shareOf(policy: Policy, windowMs: number, limit: number): Policy
 const sharing = (counter: Counter, windowMs: number): Counter => ({
   ...counter,
 
-  step(known, cost, now, asOf, holds) {
-    const { verdict, write } = counter.step(known, cost, now, asOf, holds)
-    if (verdict.retryAfterMs < Infinity) return { verdict, write }
-    return { verdict: { ...verdict, retryAfterMs: windowMs - (now % windowMs) }, write }
+  step(known, cost, now, ...more) {
+    const step = counter.step(known, cost, now, ...more)
+    const { verdict } = step
+    return verdict.retryAfterMs < Infinity
+      ? step
+      : { ...step, verdict: { ...verdict, retryAfterMs: windowMs - (now % windowMs) } }
   },
 })
