@@ -10,7 +10,10 @@ export class Lazy<T> {
 
   get(): Promise<T> {
     this.loading ??= this.load().then(
-      (value) => (this.loaded = value),
+      (value) => {
+        this.loaded = value
+        return value
+      },
       (error) => {
         this.loading = undefined
         throw error
