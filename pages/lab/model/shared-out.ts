@@ -40,7 +40,8 @@ export class SharedOut {
     const caller = { key: String(client), weight: 1 }
     const { shares } = this
     const share = unitsFor(shares.shareAt(now), caller.weight)
-    const fields = (this.taken[client] ??= {})
+    this.taken[client] ??= {}
+    const fields = this.taken[client]
     const policy = this.policyOf(share)
     const { verdict, write } = policy.counter.step(fields, 1, now)
     const before = policy.limit - verdict.remaining - (verdict.allowed ? 1 : 0)
