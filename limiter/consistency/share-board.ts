@@ -49,7 +49,7 @@ export interface Board extends Report {
   /** How many reports there were of the window before. */
   readonly before: number
   /** Units that leases lost, which nobody can take. */
-  readonly lost: number
+  readonly wasted: number
   /** Windows in a row before it in which nobody took all of the share and nobody was denied. */
   readonly calm: number
 }
@@ -72,7 +72,7 @@ export function boardIn(fields: Fields | undefined): Board {
     window: number('k'),
     share: number('s') > 0 ? number('s') / PARTS : Infinity,
     before: number('b'),
-    lost: number('l'),
+    wasted: number('l'),
     calm: number('c'),
     ...(Object.fromEntries(SAID.map(([field, name]) => [name, number(field)])) as unknown as Report),
   }
@@ -81,11 +81,11 @@ export function boardIn(fields: Fields | undefined): Board {
 /** What holds after a window: the share, and what is known of the windows before. */
 export interface Next {
   readonly share: number
-  readonly lost: number
+  readonly wasted: number
   readonly calm: number
 }
 
-const NO_SHARE: Next = { share: Infinity, lost: 0, calm: 0 }
+const NO_SHARE: Next = { share: Infinity, wasted: 0, calm: 0 }
 
 /**
  * The share that holds after a window: the level to which callers are served while all that they ask for below it adds
@@ -115,19 +115,19 @@ export function nextShare(board: Board, limit: number): Next {
     const fallen = held > 0 ? share - short / Math.max(1, held) : equal
     return {
       share: Math.max(equal, Math.min(limit, fallen)),
-      lost: Math.floor(Math.min(unused, MOST_LOST * limit)),
+      wasted: Math.floor(Math.min(unused, MOST_LOST * limit)),
       calm: 0,
     }
   }
   if (share === Infinity) return NO_SHARE
-  const left = Math.max(0, unused - board.lost)
-  const lost = Math.floor(Math.min(unused, board.lost) * LOST_STILL)
+  const left = Math.max(0, unused - board.wasted)
+  const wasted = Math.floor(Math.min(unused, board.wasted) * LOST_STILL)
   if (held > 0) {
     const risen = share + (left * RAISED) / Math.max(1, held)
-    return { share: Math.max(equal, Math.min(limit, risen)), lost, calm: 0 }
+    return { share: Math.max(equal, Math.min(limit, risen)), wasted, calm: 0 }
   }
   if (board.calm + 1 >= FORGOTTEN_AFTER) return NO_SHARE
-  return { share: Math.max(share, left), lost, calm: board.calm + 1 }
+  return { share: Math.max(share, left), wasted, calm: board.calm + 1 }
 }
 
 /**
@@ -142,8 +142,8 @@ export function reported(
   limit: number,
   isGuess = false,
 ): ConditionalWrite {
-  const begun = board.window > window && board.window <= window + AHEAD ? board.window : window
-  return isGuess || board.window === begun ? added(begun, report) : opened(board, window, report, limit)
+  const counted = board.window > window && board.window <= window + AHEAD ? board.window : window
+  return isGuess || board.window === counted ? added(counted, report) : opened(board, window, report, limit)
 }
 
 const added = (window: number, report: Report): ConditionalWrite =>
@@ -151,13 +151,13 @@ const added = (window: number, report: Report): ConditionalWrite =>
 
 function opened(board: Board, window: number, report: Report, limit: number): ConditionalWrite {
   const isNext = board.window >= window - 1
-  const { share, lost, calm } = isNext ? nextShare(board, limit) : NO_SHARE
+  const { share, wasted, calm } = isNext ? nextShare(board, limit) : NO_SHARE
   return when(
     [stillAt('k', board.window), stillAt('r', board.reports)],
     set('k', window),
     set('s', share === Infinity ? 0 : Math.max(1, Math.round(share * PARTS))),
     set('b', isNext ? board.reports : 0),
-    set('l', lost),
+    set('l', wasted),
     set('c', calm),
     ...SAID.map(([field, name]) => set(field, report[name])),
   )

@@ -63,7 +63,7 @@ describe('the share that holds after a window', () => {
 
   it('is what was left while nobody has used it up and nobody was denied, and ends after some windows', () => {
     const idle = { ...EMPTY, ...SAID, short: 0, used: 300 }
-    expect(nextShare({ ...idle, share: 200, calm: 3 }, LIMIT)).toEqual({ share: 700, lost: 0, calm: 4 })
+    expect(nextShare({ ...idle, share: 200, calm: 3 }, LIMIT)).toEqual({ share: 700, wasted: 0, calm: 4 })
     expect(shareAfter({ ...idle, share: 800 })).toBe(800) // who took it all then may do so again
     expect(shareAfter({ ...idle, share: 200, calm: FORGOTTEN_AFTER - 2 })).toBe(700)
     expect(shareAfter({ ...idle, share: 200, calm: FORGOTTEN_AFTER - 1 })).toBe(Infinity)
@@ -78,10 +78,10 @@ describe('the share that holds after a window', () => {
 
   it('does not rise while units are missing, nor later into what leases lost', () => {
     const missing = { ...EMPTY, ...SAID, share: 200, capped: 2, used: 940, short: 10 }
-    expect(nextShare(missing, LIMIT)).toEqual({ share: 195, lost: 60, calm: 0 })
-    const next = { ...missing, share: 195, lost: 60, used: 900, short: 0 }
-    expect(nextShare(next, LIMIT)).toEqual({ share: 195 + (100 - 60) / 2 / 2, lost: 54, calm: 0 })
-    expect(nextShare({ ...missing, used: 300 }, LIMIT).lost).toBe(100) // more than leases lose
+    expect(nextShare(missing, LIMIT)).toEqual({ share: 195, wasted: 60, calm: 0 })
+    const next = { ...missing, share: 195, wasted: 60, used: 900, short: 0 }
+    expect(nextShare(next, LIMIT)).toEqual({ share: 195 + (100 - 60) / 2 / 2, wasted: 54, calm: 0 })
+    expect(nextShare({ ...missing, used: 300 }, LIMIT).wasted).toBe(100) // more than leases lose
   })
 
   it('takes callers that all instances denied for capped, where none said who took the last unit', () => {
@@ -144,7 +144,7 @@ describe('the board', () => {
       window: 7,
       share: Infinity,
       before: 0,
-      lost: 0,
+      wasted: 0,
       calm: 0,
       active: 20,
       capped: 0,

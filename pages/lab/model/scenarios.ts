@@ -16,7 +16,7 @@ export interface Scenario {
 const OTHERS = 10
 const OTHERS_RATE = 50
 
-/** Clients that share a limit beside one that asks for more, and what they ask for together, in percent of the limit. */
+/** Clients that share a limit beside one that asks for more; what they ask for together, in percent of the limit. */
 const SHARING = 10
 const SHARING_RATE = 86
 
