@@ -35,7 +35,7 @@ const NOT_SHIPPED = [
  * The command with the SDK in it is a third, the bundles for Lambda a quarter, the documents a fifth (ADR 0033), the ES
  * modules a tenth.
  */
-const MAX_PACKED_KB = 1970
+const MAX_PACKED_KB = 2040
 
 /** What a program may have beside it. Nothing else has to be installed, and none of these is by itself. */
 const OPTIONAL = ['@aws-sdk/client-dynamodb', 'aws-cdk-lib', 'constructs', 'dynalite', 'ws']

@@ -35,16 +35,16 @@ async function fireAtTheConsole(page: Page): Promise<void> {
   await page.locator('[data-policy="per-minute"][data-remaining="0"]').waitFor()
 }
 
+const LAB: Pick<Picture, 'path' | 'prepare'> = {
+  path: '/_local/lab#scenario=random',
+  prepare: (page) => page.locator('[data-algorithm="gcra"] .why strong').waitFor(),
+}
+
 const PICTURES: readonly Picture[] = [
   { name: 'console', path: '/_local/', width: 1440, height: 860, prepare: fireAtTheConsole },
   { name: 'console-narrow', path: '/_local/', width: 400, height: 1480, prepare: fireAtTheConsole },
-  {
-    name: 'lab',
-    path: '/_local/lab#scenario=random',
-    width: 1240,
-    height: 860,
-    prepare: (page) => page.locator('[data-algorithm="gcra"] .why strong').waitFor(),
-  },
+  { ...LAB, name: 'lab', width: 1240, height: 860 },
+  { ...LAB, name: 'lab-narrow', width: 400, height: 820 },
 ]
 
 /** `npm run docs:pictures`: the pictures of the pages that documents show, in light and in dark; or of those named. */
