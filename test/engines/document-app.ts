@@ -2,6 +2,11 @@ import { App, CfnOutput, Stack } from 'aws-cdk-lib'
 import { ApiDefinition, SpecRestApi } from 'aws-cdk-lib/aws-apigateway'
 import { RateLimiter } from '../../lib/index'
 
+/** What a deployment says, as the CDK writes it. */
+export interface Outputs {
+  readonly Documented: { readonly Url: string }
+}
+
 const method = {
   responses: { 200: { description: 'an order' } },
   'x-amazon-apigateway-integration': {

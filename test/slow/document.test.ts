@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Outputs } from '../engines/document-app'
 import { type MiniStack, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
@@ -15,7 +16,8 @@ describe('an API that an OpenAPI document describes, deployed protected', () => 
     const outputs = join(folder, 'outputs.json')
     const options = ['--app', app, '--output', join(folder, 'cdk.out'), '--outputs-file', outputs]
     await aws.cdk(ROOT, 'deploy', '--require-approval', 'never', ...options)
-    url = JSON.parse(readFileSync(outputs, 'utf8')).Documented.Url
+    const { Documented }: Outputs = JSON.parse(readFileSync(outputs, 'utf8'))
+    url = Documented.Url
   }, 300_000)
   afterAll(async () => {
     await aws?.stop()
