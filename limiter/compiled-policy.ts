@@ -115,8 +115,8 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
       fair: {
         ...shared,
         share: (units: number, subject: string) => {
-          const written = shareOf(policy, shared.windowMs, Math.min(units, MAX_UNITS))
-          const share = compile(written, `${scope} of ${subject}`, autoLease)
+          const counted = shareOf(policy, shared.windowMs, Math.min(units, MAX_UNITS))
+          const share = compile(counted, `${scope} of ${subject}`, autoLease)
           return units === Infinity ? { ...share, isInternal: true } : share
         },
       },

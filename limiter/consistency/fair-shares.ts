@@ -144,7 +144,7 @@ export class FairShares {
     const units = takenFrom(shared, policy)
     const place = charges.findIndex((one) => one.key === key && takenFrom(one, policy) === units)
     const own = charges[place]?.policies ?? NONE
-    const policies = lists.get(own) ?? distinct([...own, share])
+    const policies = lists.get(own) ?? distinct([...own, share], storedElsewhere)
     lists.set(own, policies)
     if (place >= 0) charges[place] = { ...charges[place]!, policies }
     else charges.push({ key, policies, cost: shared.cost, costs: shared.costs })
@@ -159,6 +159,8 @@ interface Made {
 }
 
 const NONE: readonly CompiledPolicy[] = []
+/** A share whose prefix happens to be that of another policy: no request fails for that, `distinct` moves the share. */
+const storedElsewhere = (): void => {}
 /** Shares that are remembered of one that is shared. */
 const MAX_SHARES = 500
 
