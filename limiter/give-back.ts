@@ -3,7 +3,9 @@ import { CLOCKS_DIFFER_MS } from './algorithms/holds'
 import { refundUnlessQueued } from './algorithms/queued'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { StoreUnavailableError } from './errors'
+import { poolsNamedIn } from './consistency/pools'
+import { ignoreUnavailable, StoreUnavailableError } from './errors'
+import type { SubjectItems } from './items'
 import { type Answer, type KnownItems, type Plan, READ, writing } from './plan'
 import { type Charge, type ChargeTime, type Units, unitsOf } from './request'
 import { RESERVATIONS, reservedSince } from './reservations/reserved'
@@ -167,23 +169,35 @@ const CHANGED_AT_ONCE = 100
  * The item is deleted. One of which units were reserved for other subjects is emptied instead and says when: whatever
  * arrives late, nothing that was reserved before is given back to it.
  *
+ * @returns what was wiped.
  * @throws StoreUnavailableError `in-doubt` when it is not known whether that worked.
  */
-export function* reset(items: KnownItems): Plan<void> {
+export function* reset(items: KnownItems): Plan<Item> {
   let { item } = yield READ
   for (;;) {
-    if (fieldsIn(item).length === 0) return
+    if (fieldsIn(item).length === 0) return item
     const seen = marksOf(item)
     const since = reservedSince(item)
     const outcome = since === undefined ? yield { kind: 'delete', whileMarks: seen } : yield* empty(items, item, since)
     const { kind, item: found, afterDoubt } = outcome
     const wasEmptied = since !== undefined && reservedSince(found) !== since // nothing else moves it
-    if (kind !== 'refused' || wasEmptied || fieldsIn(found).length === 0) return
+    if (kind !== 'refused' || wasEmptied || fieldsIn(found).length === 0) return item
     if (afterDoubt && !hasOne(found, seen)) {
       throw inDoubt('the answer to a reset was lost, and others have written since: the quotas may not have been full')
     }
     item = found
   }
+}
+
+/**
+ * Wipes a subject's item, and the units of it that lie in pools. What cannot be wiped there is spent besides, until its
+ * window ends, as units are that instances have leased.
+ *
+ * @throws StoreUnavailableError `in-doubt` when it is not known whether the item was wiped.
+ */
+export async function resetWithPools(items: SubjectItems, key: string): Promise<void> {
+  const pools = poolsNamedIn(key, await items.run(key, reset(items))).flatMap(({ keys }) => keys)
+  await Promise.all(pools.map((pool) => items.run(pool, reset(items)).catch(ignoreUnavailable)))
 }
 
 /** It takes several writes where many requests run. The last one says since when units count. */

@@ -1,7 +1,7 @@
 import type { StoredItem } from '../../provisioning/documents'
 import type { Session } from '../command'
 import { parseClientItem } from '../facade/callers'
-import { type Usage, usageOf } from '../facade/counters'
+import { poolsNamedIn, type Usage, usageOf } from '../facade/counters'
 import { limiterOver, readOnlyParts } from '../facade/decisions'
 import type { StateStore } from '../facade/tables'
 import type { Connection } from '../tables/connection'
@@ -74,7 +74,9 @@ export async function nearestClients(
     const subjects = await subjectsOf(records)
     const counted = subjects.map(countedOf)
     const keys = counted.flat().map(({ key }) => key)
-    const store = readAlready(await batchStates(connection.client, stateTable, keys))
+    const items = await batchStates(connection.client, stateTable, keys)
+    const pools = [...items].flatMap(([key, item]) => poolsNamedIn(key, item).flatMap(({ keys }) => keys))
+    const store = readAlready(new Map([...items, ...(await batchStates(connection.client, stateTable, pools))]))
     const limiter = limiterOver(store, clock)
     const found = await Promise.all(
       subjects.map((subject, i) => usageOfClient(subject, counted[i]!, { limiter, store }, clock())),

@@ -11,7 +11,7 @@ import { ServiceError, UserError } from '../exit'
 import { HMAC_RING } from '../facade/tables'
 import { printed } from '../facade/values'
 import { readKeyRing } from '../tables/key-ring'
-import { deleteItem } from '../tables/state-items'
+import { deleteSubject } from '../tables/state-items'
 import { confirm } from '../terminal/question'
 import { readPolicySet } from '../tiers/read-policy-set'
 
@@ -87,7 +87,7 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
       subjects,
       (name) => `counters of ${name}`,
       async (name) => {
-        const were = await Promise.all(keysOf(name).map((key) => deleteItem(state, key)))
+        const were = await Promise.all(keysOf(name).map((key) => deleteSubject(state, key)))
         if (were.includes(true)) erased.push(`counters of ${name}`)
       },
     )

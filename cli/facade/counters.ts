@@ -7,6 +7,7 @@ import { usageOf as meteredUsage } from '../../limiter/algorithms/metered-window
 import { unitsReturned } from '../../limiter/algorithms/units-returned'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
+import { poolOf, poolsNamedIn, spendableIn } from '../../limiter/consistency/pools'
 import { gridOf } from '../../limiter/policies/quota'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
 import { RESERVATIONS } from '../../limiter/reservations/reserved'
@@ -20,6 +21,8 @@ import {
   type StateStore,
   type WriteOutcome,
 } from '../../limiter/stores/store'
+
+export { poolsNamedIn }
 
 /** How one policy stands. */
 export interface Usage {
@@ -75,26 +78,18 @@ interface Asked {
  */
 export async function usageOf({ limiter, store }: Asked, counted: readonly Counter[], now: EpochMs): Promise<Usage[]> {
   const keys = [...new Set(counted.map(({ key }) => key))]
-  const of = (key: string) => counted.filter((one) => one.key === key)
-  const { policies } = await limiter.peek(
-    keys.map((key) => ({ key, policies: of(key).map(({ compiled }) => compiled), cost: 0 })),
-  )
-  const items = new Map(
-    await Promise.all(
-      keys.map(
-        async (key) =>
-          [key, of(key).some(({ compiled }) => isReadFromItem(compiled)) ? await store.read(key) : NO_ITEM] as const,
-      ),
-    ),
-  )
+  const policiesOf = (key: string) => counted.flatMap((one) => (one.key === key ? [one.compiled] : []))
+  const { policies } = await limiter.peek(keys.map((key) => ({ key, policies: policiesOf(key), cost: 0 })))
+  const items = new Map(await Promise.all(keys.map(async (key) => [key, await withPools(store, key, now)] as const)))
   return counted.map(({ policy, route, compiled, key }) => {
-    const item = items.get(key)!
+    const { item, unspentOf } = items.get(key)!
     const { unlocked } = compiled.counter
     const fields = fieldsOf(item, compiled)!
     const { limit } = compiled
-    const { remaining, resetAfterMs } = unlocked?.step(fields, 0, now).verdict ?? policies[compiled.name]!
+    const standing = unlocked?.step(fields, 0, now).verdict ?? policies[compiled.name]!
     const lockedMs = unlocked ? lockedOutMs(fields, now) : 0
     const whole = compiled.counter.step({}, 0, 0).verdict.remaining
+    const remaining = Math.min(whole, standing.remaining + unspentOf(compiled))
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)
@@ -102,12 +97,26 @@ export async function usageOf({ limiter, store }: Asked, counted: readonly Count
     const cost = counter.isEndedByOthers ? null : costName
     const running = counter.isEndedByOthers && runningIn(fields, windowMs, now)
     return {
-      ...{ policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs },
+      ...{ policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs: standing.resetAfterMs },
       ...(lockedMs > 0 && { lockedOutMs: lockedMs }),
       ...(running && { running: running.map(({ sinceMs, leftMs }) => ({ since: isoTime(sinceMs), leftMs })) }),
       ...(periods && { periods }),
     }
   })
+}
+
+/** A subject's own item, and of each policy the units that lie in its pools: they are charged, and not used yet. */
+async function withPools(store: Pick<StateStore, 'read'>, key: string, now: EpochMs) {
+  const item = await store.read(key)
+  const pools = await Promise.all(
+    poolsNamedIn(key, item).map(async ({ keys, holds }) => {
+      const units = await Promise.all(keys.map(async (pool) => spendableIn(poolOf(await store.read(pool)), now)))
+      return { holds, units: units.reduce((sum, one) => sum + one, 0) }
+    }),
+  )
+  const unspentOf = (policy: CompiledPolicy) =>
+    pools.reduce((sum, { holds, units }) => sum + (holds(policy) ? units : 0), 0)
+  return { item, unspentOf }
 }
 
 /** How decisions name a caller's share of a fair policy. */
@@ -127,9 +136,6 @@ export async function sharesOf({ limiter }: Pick<Asked, 'limiter'>, charges: rea
   })
   return (await Promise.all(each)).flat()
 }
-
-const isReadFromItem = (compiled: CompiledPolicy): boolean =>
-  allowsOverage(compiled) || compiled.counter.unlocked !== undefined || compiled.counter.isEndedByOthers
 
 /** What a policy that allows overage has on record of one of its windows. */
 interface Period {
@@ -155,8 +161,6 @@ function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
     overage,
   }))
 }
-
-const allowsOverage = ({ written }: CompiledPolicy): boolean => written.overage === 'allow'
 
 /** As ISO 8601 in UTC, to the second where it is a whole one. */
 const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')

@@ -5,7 +5,8 @@ import {
   PutItemCommand,
   ScanCommand,
 } from '@aws-sdk/client-dynamodb'
-import { STATE_TABLE, withSecret } from '../facade/tables'
+import { poolsNamedIn } from '../facade/counters'
+import { STATE_TABLE, toItem, withSecret } from '../facade/tables'
 
 type Attributes = Record<string, AttributeValue>
 
@@ -60,12 +61,20 @@ export async function purgeWithoutSecret(table: StateTable): Promise<number> {
   return deleted
 }
 
-/** Deletes a subject's item, whatever it is by now; whether there was one. */
-export async function deleteItem({ client, name }: StateTable, key: string): Promise<boolean> {
+/** Deletes a subject's item and its pools, whatever they are by now; whether there was one. */
+export async function deleteSubject(table: StateTable, key: string): Promise<boolean> {
+  const deleted = await deleteItem(table, key)
+  const pools = poolsNamedIn(key, toItem(deleted)).flatMap(({ keys }) => keys)
+  await Promise.all(pools.map((pool) => deleteItem(table, pool)))
+  return deleted !== undefined
+}
+
+/** @returns the item that was deleted. */
+async function deleteItem({ client, name }: StateTable, key: string): Promise<Attributes | undefined> {
   const { Attributes } = await client.send(
     new DeleteItemCommand({ TableName: name, Key: { [partitionKey]: { S: key } }, ReturnValues: 'ALL_OLD' }),
   )
-  return Attributes !== undefined
+  return Attributes
 }
 
 async function putIfNone({ client, name }: StateTable, Item: Attributes): Promise<boolean> {

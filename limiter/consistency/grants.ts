@@ -4,12 +4,11 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
-import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity } from './capacity'
 import type { LeaseState } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, draw } from './pool-plans'
+import { claim, deposit, draw, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
@@ -19,6 +18,8 @@ import {
   mostPools,
   mostUnits,
   type Pool,
+  poolKeyOf,
+  spendableIn,
   standingOf,
   trickles,
   turnMs,
@@ -73,6 +74,13 @@ export class Grants {
     const leftMs = empty.until - now
     if (leftMs <= 0 || leftMs > this.items.options.denialTtlMs) return undefined
     return deniedBy(empty.pool, policies, now, empty.until)
+  }
+
+  /** What the pool has from which a subject's units are drawn here; 0 where there is none. */
+  async pooled(state: LeaseState): Promise<number> {
+    const key = poolKey(state)
+    const pool = key === undefined ? undefined : await this.items.run(key, seePool(this.items, key))
+    return pool ? spendableIn(pool, this.items.now()) : 0
   }
 
   private fromItem(ask: Ask): Promise<Grant> {
@@ -199,10 +207,9 @@ export class Grants {
   }
 }
 
-/** The place of an instance's pool; `undefined` where there are none. Policies with other limits have other pools. */
-function poolKey({ key, terms, pools, place }: LeaseState): string | undefined {
-  return pools.count === 1 ? undefined : `${key}.${prefixOf('pool', terms)}${place % pools.count}`
-}
+/** Where an instance's pool is; `undefined` where there are none. */
+const poolKey = ({ key, poolName, pools: { count }, place }: LeaseState): string | undefined =>
+  count === 1 ? undefined : poolKeyOf(key, poolName, place % count)
 
 /** Whether the instance that has claimed a pool has not made its deposit for too long. */
 function isAbandoned(state: LeaseState, { generation }: Pool): boolean {

@@ -22,8 +22,8 @@ export interface Lease {
 /** What an instance holds and knows of one subject under some policies. */
 export interface LeaseState extends Pauses {
   readonly key: string
-  /** The policies and their limits. */
-  readonly terms: string
+  /** The name of the pools of these policies under these limits: other limits have other pools. */
+  readonly poolName: string
   readonly size: LeaseSize
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount

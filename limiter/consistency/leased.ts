@@ -7,6 +7,7 @@ import { contention } from '../items'
 import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
+import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity, wholeOf } from './capacity'
 import { Grants } from './grants'
 import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
@@ -74,7 +75,8 @@ export class Leased implements Strategy {
 
   async peek(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
-    const left = this.leftOf(charge)
+    const state = this.stateIn(charge)
+    const left = (state ? await this.grants.pooled(state) : 0) + this.leftOf(charge)
     const verdicts = await this.items.peek({ ...charge, cost: Math.max(0, cost - left) })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
@@ -218,7 +220,7 @@ const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
 /** @param hotUntil of a subject that is strict: other instances may have found that out before. */
 const newState = (key: string, terms: string, shortestMs: number, hotUntil: EpochMs | undefined): LeaseState => ({
   key,
-  terms,
+  poolName: prefixOf('pool', terms),
   size: new LeaseSize(shortestMs),
   pools: { count: 1, stamp: 0 },
   failedWrites: 0,

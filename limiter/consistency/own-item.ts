@@ -74,8 +74,8 @@ export class OwnItem {
    * @param evidence as of `wantedPools`.
    */
   async decidePools({ state, policies, deadline }: Ask, evidence?: Pool | 'throttled'): Promise<PoolCount> {
-    const { key } = state
-    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, evidence), deadline)
+    const { key, poolName } = state
+    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
     return state.pools
   }
 

@@ -1,42 +1,59 @@
-import { add, atLeast, exactly, numberOf, replace, set, stillAt, when } from '../algorithms/conditional-write'
+import { add, atLeast, exactly, numberOf, remove, replace, set, stillAt, when } from '../algorithms/conditional-write'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
 import {
+  asNumber,
   countIn,
   countingMs,
   POOL_PREFIX,
   type Pool,
   type PoolCount,
   poolFieldsIn,
+  poolNamesIn,
   poolOf,
   poolsOf,
+  spendableIn,
   wantedPools,
 } from './pools'
 
 /**
- * Reads a subject's own item, and writes down there how many pools there should be, where that changes.
+ * Reads a subject's own item, and writes down there how many pools there should be, and whose units they hold, where
+ * that changes.
  *
+ * @param name of the pools of these policies.
  * @returns how many of them these policies draw from.
  */
 export function* decidePools(
   items: KnownItems,
   { key, policies }: Subject,
+  name: string,
   evidence?: Pool | 'throttled',
 ): Plan<PoolCount> {
   const { item } = yield READ
   const now = items.now()
-  const wanted = wantedPools(item, evidence, policies, now)
-  if (wanted === countIn(item)) return poolsOf(item, policies, now)
   const seen = poolFieldsIn(item)
+  const names = poolNamesIn(item)
+  const wanted = wantedPools(item, evidence, policies, now)
+  const isChanged = wanted !== countIn(item)
+  if (!isChanged && (wanted === 1 || names.includes(name))) return poolsOf(item, policies, now)
   const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(seen, field)))
   const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
-  const part = { prefix: POOL_PREFIX, write: when(guard, set('s', wanted), set('o', now), set('d', stamp)) }
-  yield writing(items.fit([part], policies, item, now))
+  const changes = [set('s', wanted), set('o', now), set('d', stamp)]
+  const others = names.filter((one) => one !== name).map(remove) // those in use are written down again when filled
+  const named = replace(name, policies.map(asNumber))
+  const write = when(guard, ...(isChanged ? [...changes, ...others] : []), named)
+  yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
 }
 
 /** A pool as it was seen last. */
 const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?.item)
+
+/** Reads a pool. */
+export function* seePool(items: KnownItems, key: string): Plan<Pool> {
+  yield READ
+  return seenIn(items, key)
+}
 
 /**
  * Takes units from a pool, in one write if it has as many as was seen last.
@@ -56,7 +73,7 @@ export function* draw(
     const item = items.view(key)?.item
     const pool = poolOf(item)
     const now = items.now()
-    const units = now < pool.endsAt ? unitsOf(pool) : 0
+    const units = spendableIn(pool, now) > 0 ? unitsOf(pool) : 0
     if (units > 0) {
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
       const write = when(guard, add('l', -units), add('u', units), add('n', writes))

@@ -2,6 +2,7 @@ import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import { type Fields, listOf, numberOf } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
+import { PREFIX_LENGTH } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
 import { wholeOf } from './capacity'
 import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
@@ -92,6 +93,9 @@ export function poolOf(item: Item | undefined): Pool {
   }
 }
 
+/** Units that can be drawn now. */
+export const spendableIn = ({ left, endsAt }: Pool, now: EpochMs): number => (now < endsAt ? left : 0)
+
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
@@ -160,6 +164,28 @@ export function poolsOf(item: Item | undefined, policies: readonly CompiledPolic
   const { count, stamp } = countOf(poolFieldsIn(item))
   return { count: count === 1 ? 1 : Math.min(count, mostPools(policies, now)), stamp }
 }
+
+/** The pools of policies that lease under one name: where they are, and whose units they hold. */
+interface NamedPools {
+  readonly keys: readonly string[]
+  holds(policy: CompiledPolicy): boolean
+}
+
+/** All pools that a subject's own item names, also those that are given up, which may hold units yet. */
+export const poolsNamedIn = (key: string, item: Item): NamedPools[] =>
+  poolNamesIn(item).map((name) => ({
+    keys: Array.from({ length: MAX_POOLS }, (_, place) => poolKeyOf(key, name, place)),
+    holds: (policy) => listOf(poolFieldsIn(item), name).includes(asNumber(policy)),
+  }))
+
+/** Names are longer than the other fields. */
+export const poolNamesIn = (item: Item): string[] =>
+  Object.keys(poolFieldsIn(item) ?? {}).filter((field) => field.length === PREFIX_LENGTH)
+
+export const poolKeyOf = (key: string, name: string, place: number): string => `${key}.${name}${place}`
+
+/** A policy's prefix, as lists of numbers can hold it. */
+export const asNumber = ({ prefix }: CompiledPolicy): number => Buffer.from(prefix).readUInt32BE()
 
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
 

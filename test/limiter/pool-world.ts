@@ -152,7 +152,7 @@ export class PoolWorld {
       for (const [name, value] of Object.entries(fields)) {
         for (const one of [value].flat())
           if (!Number.isSafeInteger(one)) this.broken.push(`${key} stores ${prefix}${name} = ${one}`)
-        if (key !== KEY || !isSlot(name)) continue
+        if (key !== KEY || prefix === POOL_PREFIX || !isSlot(name)) continue
         const units = (value as number) - numberOf(before.policies[prefix], name)
         if (units <= 0) continue
         more(this.charged, `${prefix} ${name}`, units)

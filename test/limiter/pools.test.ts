@@ -192,7 +192,7 @@ describe('a pool', () => {
 
 describe('the number of pools', () => {
   const countAndStamp = (one: Decider, evidence?: Pool | 'throttled') =>
-    one.run('k', decidePools(one, { key: 'k', policies }, evidence))
+    one.run('k', decidePools(one, { key: 'k', policies }, 'p1aa', evidence))
   const decided = async (one: Decider, evidence?: Pool | 'throttled') => (await countAndStamp(one, evidence)).count
   /** A pool that has counted so many writes since the last change. */
   const busy = async (one: Decider, perSecond: number, forMs = 60_000): Promise<Pool> => ({

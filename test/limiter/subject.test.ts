@@ -1,4 +1,5 @@
 import { isCharged } from '../../limiter/algorithms/algorithm'
+import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { PendingCharges } from '../../limiter/consistency/counts'
 import type { LeaseState } from '../../limiter/consistency/lease'
 import { LeaseSize } from '../../limiter/consistency/lease-size'
@@ -27,7 +28,8 @@ describe('what was seen of a subject', () => {
 
   it('keeps how hard others compete for it, for two minutes', () => {
     const known = subjects()
-    const contention = { level: 2, relief: 15, from: 3, waitMs: 0 }
+    const [policy] = compiled({ name: 'own', limit: 20, window: '1s' }) as [CompiledPolicy]
+    const contention = { level: 2, policy, units: 1, relief: 15, from: 3, firstMs: 20, waitMs: 0 }
     known.learn('a', NO_ITEM, 1)
     known.view('a')!.contention = contention
     known.learn('a', NO_ITEM, 120_001)
@@ -67,7 +69,7 @@ describe('a flood of new subjects', () => {
     const times = { takenAt: MIDNIGHT, chargedAt: MIDNIGHT, usedAt: MIDNIGHT, expiresAt }
     return {
       key: 'a',
-      terms: '',
+      poolName: 'p1aa',
       size: new LeaseSize(60_000),
       pools: { count: 1, stamp: 0 },
       failedWrites: 0,
