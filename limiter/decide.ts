@@ -1,7 +1,7 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { afterSuccess, heldBackVerdicts, isHeldBack, noteDenial } from './consistency/contention'
+import { afterSuccess, heldBackVerdicts, isHeldBack, noteDenial, THROTTLED_LOSSES } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
 import { type Batch, sumOf, type Units } from './request'
@@ -37,22 +37,22 @@ const READ_FROM = 2
  * Nothing is answered from a guess: an allowed request is answered from the item that its write found, a denied one
  * from an item that was really there, and that others can only have made stricter since.
  */
-export function* decide(items: KnownItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
+export function* decide(items: KnownItems, { key, policies, requests }: Batch, isThrottled = false): Plan<Verdicts[]> {
   let begunAt = items.now()
   const all = requests.map(
     ({ cost, costs, holds, isPaced }): Pending => ({ cost, costs, holds, isPaced, verdicts: undefined }),
   )
   let pending: readonly Pending[] = all
-  let expectedRoom = false
+  let losses = isThrottled ? THROTTLED_LOSSES : 0
 
   for (let round = 0; ; round++) {
     const now = items.now()
     begunAt = Math.min(begunAt, now) // a clock that is set back meanwhile dates a read before the decision
-    const known = knowledgeOf(items, key, policies, now, begunAt)
+    const known = knowledgeOf(items, key, policies, now, begunAt, isThrottled)
     const next = planFor(known, policies, pending, now, round === 0)
 
     if (next.kind === 'read') {
-      expectedRoom ||= next.expectsRoom
+      if (next.expectsRoom) losses = Math.max(1, losses)
       yield READ
       continue
     }
@@ -62,7 +62,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const answers = next.denials.map(({ verdicts }) => verdicts)
       const asked = pending.map((request) => ({ ...request, policies }))
       const [one, first] = [asked[0]!, answers[0]!]
-      if (round > 0) noteDenial(view, one, first, expectedRoom, items.options.denialTtlMs)
+      if (round > 0) noteDenial(view, one, first, losses, items.options.denialTtlMs)
       if (answers.length === 1 && next.denials[0]!.records.length === 0) rememberDenial(view, policies, one, first, now)
       const reported = (verdicts: Verdicts, i: number) =>
         isHeldBack(view, asked[i]!, now) ? heldBackVerdicts(view, asked[i]!, verdicts, now) : verdicts
@@ -74,7 +74,8 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
       const outcome = (yield writing(write)) as Tried<WriteOutcome>
       const view = items.view(key)!
       if (outcome.kind === 'refused') {
-        expectedRoom = view.shared = true
+        losses = Math.max(1, losses)
+        view.shared = true
         items.options.onEvent({ kind: 'conflict' })
         continue
       }
@@ -82,7 +83,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch): 
         outcome.kind === 'applied' && known.view !== undefined && !othersWrote(known.view.item, outcome.item)
       if (known.view && round === 0) view.shared = !asKnown
       if (view.contention) view.contention = afterSuccess(view.contention)
-      expectedRoom = false
+      losses = 0
       answer(next.admitted, answersAfter(next, outcome, asKnown, policies, now))
       const purging = purge(items, policies, view.item, now, asKnown)
       if (purging) yield* purging
@@ -121,6 +122,7 @@ function knowledgeOf(
   policies: readonly CompiledPolicy[],
   now: EpochMs,
   begunAt: EpochMs,
+  isThrottled: boolean,
 ): Knowledge {
   const { fleet } = items
   const view = items.view(key)
@@ -133,7 +135,7 @@ function knowledgeOf(
       view !== undefined && ((isFresh && view.seenAt <= items.now()) || isRecent(view, now, items.options.denialTtlMs)),
     isFresh,
     isYoung: view !== undefined && isRecent(view, now),
-    readFirst: view?.contention !== undefined && view.contention.level >= READ_FROM && view.seenAt < begunAt,
+    readFirst: !isFresh && (isThrottled || (view?.contention?.level ?? 0) >= READ_FROM),
     mayAdmit: (seen, costs) => fleet.mayAdmit(seen, policies, costs, now),
   }
 }

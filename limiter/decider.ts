@@ -1,6 +1,6 @@
 import type { Verdicts } from './algorithms/algorithm'
 import { chargeLate, type LateCharges } from './consistency/late-charges'
-import { decide } from './decide'
+import { decideThrottled } from './consistency/throttled'
 import { SubjectItems } from './items'
 import type { Batch, Charge, ChargeTime, Subject } from './request'
 import { standAll, statesOf } from './steps'
@@ -18,7 +18,7 @@ export class Decider extends SubjectItems {
   }
 
   decideBatch(batch: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
-    return this.run(batch.key, decide(this, batch), deadline)
+    return this.run(batch.key, decideThrottled(this, batch), deadline)
   }
 
   peek(charge: Charge): Promise<Verdicts> {
@@ -46,13 +46,13 @@ export class Decider extends SubjectItems {
    * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
    */
   async reset(key: string): Promise<void> {
-    const { reset } = await import('./give-back.ts')
+    const { resetWithPools } = await import('./give-back.ts')
     const { subjects } = this
     // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
     // arrives after.
     await subjects.forget(key)
     try {
-      await this.run(key, reset(this))
+      await resetWithPools(this, key)
     } finally {
       void subjects.forget(key)
     }

@@ -9,7 +9,7 @@ import { isRecent, rememberDenial, type SubjectVerdicts, type View, verdictsNow 
 /** The denial of a request like one that was denied before, by what has been known since. */
 export function knownDenial(items: KnownItems, charge: Charge): SubjectVerdicts | undefined {
   const view = items.view(charge.key)
-  if (!view?.denial && !view?.heldBack) return undefined
+  if (!view?.denial && view?.heldBackUntil === undefined) return undefined
   const now = items.now()
   if (!isRecent(view, now, items.options.denialTtlMs)) return undefined
   const known = view.denial?.isOf(charge) ? view.denial.saysNow(now) : undefined

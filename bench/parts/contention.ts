@@ -44,12 +44,14 @@ export const contention: Part = {
     const figures: Figure[] = []
     for (const algorithm of ALGORITHMS) {
       for (const load of [...SMALL, ...(quick ? [] : LARGE)]) figures.push(...(await measure(algorithm, load, quick)))
+      figures.push(await throttled(algorithm, quick))
     }
     return {
       figures,
       details: [
         'Virtual time, requests at random moments, each on any instance, calls that take no time; after the instances know the caller.',
         '"Without waiting": the same load, by requests that are never held back.',
+        '"New": from the first request on, with an item that takes 1,000 writes and 3,000 reads a second.',
       ],
     }
   },
@@ -71,6 +73,17 @@ async function measure(algorithm: (typeof ALGORITHMS)[number], load: Load, quick
     refusals,
     toFigure(`${name}: admitted, of that without waiting`, percent(admitted / free.admitted, 98, quick)),
   ]
+}
+
+async function throttled(algorithm: (typeof ALGORITHMS)[number], quick: boolean): Promise<Figure> {
+  const policy = { algorithm, limit: 20, window: '1s' } as const
+  const load = { instances: 1500, policy, perSecond: 6000, warmUp: 0, measured: quick ? 1 : 3, isLimited: true }
+  const { degraded, requests } = await simulateOneCaller(load)
+  return toFigure(`${algorithm}, 20/s, 6,000/s on 1,500 that are new: decided without the store`, {
+    measured: (100 * degraded) / requests,
+    unit: '%',
+    ...(!quick && { goal: { atMost: algorithm === 'gcra' ? 15 : 0.1 } }),
+  })
 }
 
 const percent = (share: number, atLeast = 98, isSmoke = false) => ({

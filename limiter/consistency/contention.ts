@@ -8,31 +8,30 @@ import type { Item } from '../stores/store'
 export interface Seen {
   readonly item: Item
   readonly seenAt: EpochMs
-  /** How hard others compete for what becomes free; absent where nobody was found to. */
+  /** Absent where nobody was found to compete. */
   contention?: Contention | undefined
-  /** Since the item was found without room that others were faster to take. */
-  heldBack?: HeldBack | undefined
+  /** Until when its policy is not asked, though there may be room by it: since others were faster to take that. */
+  heldBackUntil?: EpochMs
 }
 
 /** How hard others compete for what becomes free of a subject, as this instance finds it when it asks for units. */
 export interface Contention {
   /** How often others had taken what had become free, less `relief` for each success. */
   readonly level: number
+  /** The policy that denied the request for the longest time, and what the request takes of it. */
+  readonly policy: CompiledPolicy
+  readonly units: number
   /** By how much a success lowers the level: the slower units become free, the more. */
   readonly relief: number
-  /** The level from which the instance is held back. */
+  /** The level from which the instance is held back, and how long it is then, in milliseconds. */
   readonly from: number
+  readonly firstMs: number
   /** How long it is held back once the denial is over, in milliseconds; 0 where it may ask at once. */
   readonly waitMs: number
 }
 
-/** A policy that is not asked again before then, though there may be room by it. */
-interface HeldBack {
-  /** The one that denied the request for the longest time, and what the request takes of it. */
-  readonly policy: CompiledPolicy
-  readonly units: number
-  readonly until: EpochMs
-}
+/** By what the level rises, falls and counts. */
+type Rule = Omit<Contention, 'level' | 'waitMs'>
 
 type Request = UnitsOfAll<CompiledPolicy>
 
@@ -45,6 +44,10 @@ const FIRST_WAIT_MS = 20
 const FIRST_SHARE = 1 / 50
 const GROWTH = 1.35
 const MAX_WAIT_MS = 5000
+/** Who finds the item throttled has lost so often: about ten times as many ask for it as are to. */
+export const THROTTLED_LOSSES = 8
+/** More losses make no wait longer, by as many as throttled calls count for. */
+const MOST_LOSSES = Math.log(MAX_WAIT_MS / FIRST_WAIT_MS) / Math.log(GROWTH)
 /** By so much of its wait an instance asks earlier than another. */
 const SPREAD = 0.2
 
@@ -57,16 +60,25 @@ const SPREAD = 0.2
  *
  * Waiting begins after so many losses in a row as a small fleet, that is refused less than r, hardly ever has.
  *
- * @param perSecond f.
- * @param atOnce how many such requests can be free at once.
- * @param denialMs how long the denial lasts, in milliseconds.
+ * @param policy the one that denies the request for the longest time, for `denialMs` milliseconds.
+ * @param units what the request takes of it.
  */
-function afterLoss(level: number, perSecond: number, atOnce: number, denialMs: number): Contention {
+function ruleFor(policy: CompiledPolicy, units: number, denialMs: number, now: EpochMs): Rule {
+  const perSecond = (policy.limit * 1000) / policy.windowMs / units
+  const atOnce = policy.counter.step({}, 0, now).verdict.remaining / units
   const relief = Math.max(REFUSALS_PER_SECOND / perSecond, LOST_UNITS ** (1 / atOnce) - 2)
   const from = Math.min(36, Math.max(3, relief / 2 / Math.max(1, denialMs / 1000)))
-  const first = Math.max(FIRST_WAIT_MS, denialMs * FIRST_SHARE)
-  const waits = level < from ? 0 : Math.min(MAX_WAIT_MS, first * GROWTH ** (level - from))
-  return { level, relief, from, waitMs: waits && Math.ceil(waits * (1 - SPREAD * Math.random())) }
+  return { policy, units, relief, from, firstMs: Math.max(FIRST_WAIT_MS, denialMs * FIRST_SHARE) }
+}
+
+/** The level after so many more losses. Only a large fleet throttles an item: then waiting has begun. */
+function raised(before: number, losses: number, rule: Rule): Contention {
+  const { from, firstMs } = rule
+  const isThrottled = losses >= THROTTLED_LOSSES
+  const most = isThrottled ? Math.max(before, from + MOST_LOSSES) : Infinity
+  const level = Math.min(most, losses + (isThrottled ? Math.max(before, from) : before))
+  const waits = level < from ? 0 : Math.min(MAX_WAIT_MS, firstMs * GROWTH ** (level - from))
+  return { ...rule, level, waitMs: waits && Math.ceil(waits * (1 - SPREAD * Math.random())) }
 }
 
 /** After a success, which is the end of losses in a row. */
@@ -78,39 +90,54 @@ export const afterSuccess = (before: Contention): Contention | undefined =>
 /**
  * Notes that the item was found without room for a request.
  *
- * @param isLost the view before had shown room, which others took.
+ * @param losses how often others took what the view before had shown to be free.
  * @param ttlMs how long a view is trusted: nobody is held back for longer.
  */
-export function noteDenial(view: Seen, request: Request, verdicts: Verdicts, isLost: boolean, ttlMs: number): void {
+export function noteDenial(view: Seen, request: Request, verdicts: Verdicts, losses: number, ttlMs: number): void {
   const denials = verdicts.map(({ allowed, retryAfterMs }) => (allowed ? 0 : retryAfterMs))
   const denialMs = Math.max(...denials)
   const policy = request.policies[denials.indexOf(denialMs)]!
   const units = unitsOf(request, policy)
   const { seenAt } = view
-  if (isLost) {
-    const atOnce = policy.counter.step({}, 0, seenAt).verdict.remaining / units
-    const perSecond = (policy.limit * 1000) / policy.windowMs / units
-    view.contention = afterLoss((view.contention?.level ?? 0) + 1, perSecond, atOnce, denialMs)
-  }
+  const before = view.contention
+  if (losses > 0) view.contention = raised(before?.level ?? 0, losses, ruleFor(policy, units, denialMs, seenAt))
+  else if (before) view.contention = { ...before, policy, units }
   const over = seenAt + denialMs
   const until = Math.min(over + (view.contention?.waitMs ?? 0), Math.max(over, seenAt + ttlMs))
-  if (until > over) view.heldBack = { policy, units, until }
+  if (until > over) view.heldBackUntil = until
+}
+
+/**
+ * Notes that an item could not be asked, since it gets more calls than it takes. An instance that has lost to others
+ * takes that for more losses, and is held back.
+ */
+export function noteThrottled(view: Seen, now: EpochMs, ttlMs: number): void {
+  const { contention, seenAt } = view
+  if (!contention) return
+  view.contention = raised(contention.level, THROTTLED_LOSSES, contention)
+  view.heldBackUntil = Math.min(now + view.contention.waitMs, seenAt + ttlMs)
 }
 
 /** Whether a request takes as much of the policy that holds it back, whatever room there is by what is known. */
-export const isHeldBack = ({ heldBack, seenAt }: Seen, request: Request, now: EpochMs): boolean =>
-  heldBack !== undefined &&
+export const isHeldBack = ({ contention, heldBackUntil, seenAt }: Seen, request: Request, now: EpochMs): boolean =>
+  contention !== undefined &&
+  heldBackUntil !== undefined &&
   now >= seenAt &&
-  now < heldBack.until &&
+  now < heldBackUntil &&
   !request.isPaced &&
   !request.holds &&
-  request.policies.includes(heldBack.policy) &&
-  unitsOf(request, heldBack.policy) >= heldBack.units
+  request.policies.includes(contention.policy) &&
+  unitsOf(request, contention.policy) >= contention.units
 
 /** What is told of a request that is held back. @param verdicts what the policies say of a denied request. */
-export function heldBackVerdicts({ heldBack }: Seen, request: Request, verdicts: Verdicts, now: EpochMs): Verdicts {
-  const { policy, until } = heldBack!
-  const waitMs = until - now
+export function heldBackVerdicts(
+  { contention, heldBackUntil }: Seen,
+  request: Request,
+  verdicts: Verdicts,
+  now: EpochMs,
+): Verdicts {
+  const { policy } = contention!
+  const waitMs = heldBackUntil! - now
   return verdicts.map((verdict, i): Verdict => {
     if (request.policies[i] !== policy) return verdict
     if (!verdict.allowed) return { ...verdict, retryAfterMs: Math.max(verdict.retryAfterMs, waitMs) }

@@ -6,6 +6,7 @@ import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject, Units } from '../request'
 import type { SubjectVerdicts } from '../view'
 import type { Strategy } from './strategy'
+import { isLeasable } from './throttled'
 import type { WriteCoalescer } from './write-coalescer'
 
 /**
@@ -19,7 +20,7 @@ const HOT_MS = 45_000
  *
  * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, within the bound
  * of leases. Where one of its policies cannot be leased, `autoLease` is off, or the request takes more of one policy
- * than of another, the write is tried once more: the partition may be hot because of another item.
+ * than of another, the item is read (`decideThrottled`).
  */
 export class Strict implements Strategy {
   constructor(
@@ -41,8 +42,7 @@ export class Strict implements Strategy {
   take(charge: Charge): Promise<Verdicts> {
     if (this.isHot(charge)) return this.leased.loaded!.take(charge)
     return this.writes.take(charge).catch(async (error) => {
-      if (!isHotKey(error)) throw error
-      if (!isLeasable(charge)) return this.writes.take(charge)
+      if (!isHotKey(error) || !isLeasable(charge)) throw error
       const leased = await this.leased.get()
       this.remember(charge.key)
       return leased.take(charge)
@@ -74,6 +74,3 @@ export class Strict implements Strategy {
     this.onEvent({ kind: 'hot-key' })
   }
 }
-
-const isLeasable = ({ policies, costs, holds }: Subject & Partial<Units>): boolean =>
-  !costs && !holds && policies.every(({ autoLease }) => autoLease)

@@ -1,5 +1,5 @@
 import { compile } from '../../limiter/compiled-policy'
-import { afterSuccess, noteDenial, type Seen } from '../../limiter/consistency/contention'
+import { afterSuccess, isHeldBack, noteDenial, noteThrottled, type Seen } from '../../limiter/consistency/contention'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 
 const T = 1_763_683_200_000
@@ -11,7 +11,7 @@ function afterLosses(times: number, limit: number, burst: number, cost = 1, deni
   )
   const view: Seen = { item: { policies: {}, marks: {}, expiresAtSeconds: 0 }, seenAt: T }
   const denial = { allowed: false, remaining: 0, resetAfterMs: denialMs, retryAfterMs: denialMs }
-  for (let i = 0; i < times; i++) noteDenial(view, { policies, cost }, [denial], true, 5000)
+  for (let i = 0; i < times; i++) noteDenial(view, { policies, cost }, [denial], 1, 5000)
   return view
 }
 
@@ -49,7 +49,35 @@ describe('how hard others compete', () => {
     ['is forgotten, where the relief is more', { level: 7, from: 3 }, undefined],
     ['is forgotten, where it was not held back yet', { level: 8, from: 8.5 }, undefined],
   ])('after a success %s', (_, before, level) => {
-    const contention = { ...before, relief: 7.5, waitMs: 100 }
+    const { contention: lost } = afterLosses(1, 20, 20)
+    const contention = { ...lost!, ...before, relief: 7.5, waitMs: 100 }
     expect(afterSuccess(contention)).toEqual(level && { ...contention, level })
+  })
+
+  it('is raised by a throttled call by eight losses beyond those from which an instance waits, which it does at once', () => {
+    const view = afterLosses(1, 1000, 1000)
+    const { policy } = view.contention!
+    const request = { policies: [policy], cost: 1 }
+    noteThrottled(view, T + 500, 5000)
+    expect(view.contention!.level).toBe(3 + 8)
+    const waitMs = view.heldBackUntil! - (T + 500)
+    expect(waitMs).toBeGreaterThanOrEqual(0.8 * 20 * 1.35 ** 8)
+    expect(waitMs).toBeLessThanOrEqual(Math.ceil(20 * 1.35 ** 8))
+    expect(isHeldBack(view, request, T + 500)).toBe(true)
+    expect(isHeldBack(view, request, view.heldBackUntil!)).toBe(false)
+  })
+
+  it('is raised by throttled calls to the longest wait and no further, and for no longer than a view is trusted', () => {
+    const view = afterLosses(1, 1000, 1000)
+    for (let i = 0; i < 20; i++) noteThrottled(view, T + 4000, 5000)
+    expect(view.contention!.level).toBeLessThan(22)
+    expect(view.contention!.waitMs).toBeGreaterThan(3900)
+    expect(view.heldBackUntil).toBe(T + 5000)
+  })
+
+  it('is nothing to a throttled instance that has lost to nobody', () => {
+    const view = afterLosses(0, 1000, 1000)
+    noteThrottled(view, T, 5000)
+    expect([view.contention, view.heldBackUntil]).toEqual([undefined, undefined])
   })
 })
