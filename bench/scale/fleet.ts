@@ -19,7 +19,7 @@ const remembered = ({ skew }: Scenario): number => (skew > 0 ? 500 : 20)
 /** Instances start as fast as Lambda starts them where growth is measured, and elsewhere so many times as fast, */
 const TIMES_AS_FAST = 10
 /** or faster, so that there are enough of them after this time. */
-const STARTED_WITHIN_MS = 10_000
+const STARTED_WITHIN_MS = 3500
 /** Requests a second for which one instance is enough, where all wait for the first units of each window. */
 const PER_INSTANCE = 30
 /** Requests grow as fast as instances do, from so many a second, or from a tenth of fewer. */
