@@ -76,11 +76,10 @@ export class Grants {
     return deniedBy(empty.pool, policies, now, empty.until)
   }
 
-  /** What the pool has from which a subject's units are drawn here; 0 where there is none. */
+  /** What the pool has from which this instance draws. */
   async pooled(state: LeaseState): Promise<number> {
-    const key = poolKey(state)
-    const pool = key === undefined ? undefined : await this.items.run(key, seePool(this.items, key))
-    return pool ? spendableIn(pool, this.items.now()) : 0
+    const key = poolKey(state)!
+    return spendableIn(await this.items.run(key, seePool(this.items, key)), this.items.now())
   }
 
   private fromItem(ask: Ask): Promise<Grant> {

@@ -76,7 +76,8 @@ export class Leased implements Strategy {
   async peek(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
     const state = this.stateIn(charge)
-    const left = (state ? await this.grants.pooled(state) : 0) + this.leftOf(charge)
+    const pooled = state && state.pools.count > 1 ? await this.grants.pooled(state) : 0
+    const left = pooled + this.leftOf(charge)
     const verdicts = await this.items.peek({ ...charge, cost: Math.max(0, cost - left) })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
