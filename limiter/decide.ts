@@ -48,7 +48,8 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch, i
   for (let round = 0; ; round++) {
     const now = items.now()
     begunAt = Math.min(begunAt, now) // a clock that is set back meanwhile dates a read before the decision
-    const known = knowledgeOf(items, key, policies, now, begunAt, isThrottled)
+    const known = knowledgeOf(items, key, policies, now, begunAt)
+    if (isThrottled) known.readFirst = !known.isFresh
     const next = planFor(known, policies, pending, now, round === 0)
 
     if (next.kind === 'read') {
@@ -122,7 +123,6 @@ function knowledgeOf(
   policies: readonly CompiledPolicy[],
   now: EpochMs,
   begunAt: EpochMs,
-  isThrottled: boolean,
 ): Knowledge {
   const { fleet } = items
   const view = items.view(key)
@@ -135,7 +135,7 @@ function knowledgeOf(
       view !== undefined && ((isFresh && view.seenAt <= items.now()) || isRecent(view, now, items.options.denialTtlMs)),
     isFresh,
     isYoung: view !== undefined && isRecent(view, now),
-    readFirst: !isFresh && (isThrottled || (view?.contention?.level ?? 0) >= READ_FROM),
+    readFirst: !isFresh && (view?.contention?.level ?? 0) >= READ_FROM,
     mayAdmit: (seen, costs) => fleet.mayAdmit(seen, policies, costs, now),
   }
 }
@@ -150,7 +150,7 @@ interface Knowledge {
   /** It is so recent that no request has ended since, or hardly any. */
   readonly isYoung: boolean
   /** This instance lost its last writes to others, so a read before the next one is cheaper. */
-  readonly readFirst: boolean
+  readFirst: boolean
   /** Whether a request that this view denies by our clock may pass by that of another instance. */
   mayAdmit(view: View, requests: readonly Units[]): boolean
 }
