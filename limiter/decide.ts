@@ -4,7 +4,7 @@ import type { CompiledPolicy } from './compiled-policy'
 import { afterSuccess, heldBackVerdicts, isHeldBack, noteDenial, THROTTLED_LOSSES } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
-import { type Batch, sumOf, type Units } from './request'
+import { type Pending, type PendingBatch, sumOf, type Units, unanswered } from './request'
 import {
   allStepsAllow,
   answersFrom,
@@ -22,12 +22,6 @@ import { inWrites } from './stores/expression-budget'
 import { type Item, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
 import { isRecent, othersWrote, rememberDenial, type View } from './view'
 
-/** One of several requests that are decided together. */
-interface Pending extends Units {
-  /** The answer, once there is one. */
-  verdicts: Verdicts | undefined
-}
-
 /** From this level of contention on, an instance reads before it writes: a refused write costs as five reads do. */
 const READ_FROM = 2
 
@@ -37,12 +31,9 @@ const READ_FROM = 2
  * Nothing is answered from a guess: an allowed request is answered from the item that its write found, a denied one
  * from an item that was really there, and that others can only have made stricter since.
  */
-export function* decide(items: KnownItems, { key, policies, requests }: Batch, isThrottled = false): Plan<Verdicts[]> {
+export function* decide(items: KnownItems, { key, policies, requests }: PendingBatch, isThrottled = false): Plan<void> {
   let begunAt = items.now()
-  const all = requests.map(
-    ({ cost, costs, holds, isPaced }): Pending => ({ cost, costs, holds, isPaced, verdicts: undefined }),
-  )
-  let pending: readonly Pending[] = all
+  let pending = unanswered(requests)
   let losses = isThrottled ? THROTTLED_LOSSES : 0
 
   for (let round = 0; ; round++) {
@@ -89,8 +80,8 @@ export function* decide(items: KnownItems, { key, policies, requests }: Batch, i
       const purging = purge(items, policies, view.item, now, asKnown)
       if (purging) yield* purging
     }
-    pending = pending.filter(({ verdicts }) => !verdicts)
-    if (pending.length === 0) return all.map(({ verdicts }) => verdicts!)
+    pending = unanswered(pending)
+    if (pending.length === 0) return
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Hold } from './algorithms/algorithm'
+import type { Hold, Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { ChargedAtError, CostError, invalidValue, printed } from './errors'
@@ -47,6 +47,20 @@ export interface Batch extends Subject {
   /** What each takes. */
   readonly requests: readonly Units[]
 }
+
+/** One of several requests that are decided together. */
+export interface Pending extends Units {
+  /** The answer, once there is one. */
+  verdicts: Verdicts | undefined
+}
+
+/** Requests of one subject: those without an answer are decided. */
+export interface PendingBatch extends Subject {
+  readonly requests: readonly Pending[]
+}
+
+export const unanswered = (requests: readonly Pending[]): readonly Pending[] =>
+  requests.filter(({ verdicts }) => !verdicts)
 
 /** When units were charged that are given back. */
 export interface ChargeTime {

@@ -7,7 +7,6 @@ import { usageOf as meteredUsage } from '../../limiter/algorithms/metered-window
 import { unitsReturned } from '../../limiter/algorithms/units-returned'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
-import { poolOf, poolsNamedIn, spendableIn } from '../../limiter/consistency/pools'
 import { gridOf } from '../../limiter/policies/quota'
 import type { Charge, RateLimiter } from '../../limiter/rate-limiter'
 import { RESERVATIONS } from '../../limiter/reservations/reserved'
@@ -21,8 +20,7 @@ import {
   type StateStore,
   type WriteOutcome,
 } from '../../limiter/stores/store'
-
-export { poolsNamedIn }
+import { chargedTo, withPools } from './pools'
 
 /** How one policy stands. */
 export interface Usage {
@@ -89,7 +87,8 @@ export async function usageOf({ limiter, store }: Asked, counted: readonly Count
     const standing = unlocked?.step(fields, 0, now).verdict ?? policies[compiled.name]!
     const lockedMs = unlocked ? lockedOutMs(fields, now) : 0
     const whole = compiled.counter.step({}, 0, 0).verdict.remaining
-    const remaining = Math.min(whole, standing.remaining + unspentOf(compiled))
+    const over = Math.max(0, chargedTo(compiled, fields, now) - whole)
+    const remaining = Math.min(whole, Math.max(0, standing.remaining - over + unspentOf(compiled)))
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)
@@ -103,20 +102,6 @@ export async function usageOf({ limiter, store }: Asked, counted: readonly Count
       ...(periods && { periods }),
     }
   })
-}
-
-/** A subject's own item, and of each policy the units that lie in its pools: they are charged, and not used yet. */
-async function withPools(store: Pick<StateStore, 'read'>, key: string, now: EpochMs) {
-  const item = await store.read(key)
-  const pools = await Promise.all(
-    poolsNamedIn(key, item).map(async ({ keys, holds }) => {
-      const units = await Promise.all(keys.map(async (pool) => spendableIn(poolOf(await store.read(pool)), now)))
-      return { holds, units: units.reduce((sum, one) => sum + one, 0) }
-    }),
-  )
-  const unspentOf = (policy: CompiledPolicy) =>
-    pools.reduce((sum, { holds, units }) => sum + (holds(policy) ? units : 0), 0)
-  return { item, unspentOf }
 }
 
 /** How decisions name a caller's share of a fair policy. */

@@ -5,7 +5,7 @@ import {
   PutItemCommand,
   ScanCommand,
 } from '@aws-sdk/client-dynamodb'
-import { poolsNamedIn } from '../facade/counters'
+import { poolsNamedIn } from '../facade/pools'
 import { STATE_TABLE, toItem, withSecret } from '../facade/tables'
 
 type Attributes = Record<string, AttributeValue>

@@ -21,6 +21,8 @@ export interface Contention {
   /** The policy that denied the request for the longest time, and what the request takes of it. */
   readonly policy: CompiledPolicy
   readonly units: number
+  /** When the item was last found without room for that. */
+  readonly deniedAt: EpochMs
   /** By how much a success lowers the level: the slower units become free, the more. */
   readonly relief: number
   /** The level from which the instance is held back, and how long it is then, in milliseconds. */
@@ -68,7 +70,7 @@ function ruleFor(policy: CompiledPolicy, units: number, denialMs: number, now: E
   const atOnce = policy.counter.step({}, 0, now).verdict.remaining / units
   const relief = Math.max(REFUSALS_PER_SECOND / perSecond, LOST_UNITS ** (1 / atOnce) - 2)
   const from = Math.min(36, Math.max(3, relief / 2 / Math.max(1, denialMs / 1000)))
-  return { policy, units, relief, from, firstMs: Math.max(FIRST_WAIT_MS, denialMs * FIRST_SHARE) }
+  return { policy, units, deniedAt: now, relief, from, firstMs: Math.max(FIRST_WAIT_MS, denialMs * FIRST_SHARE) }
 }
 
 /** The level after so many more losses. Only a large fleet throttles an item: then waiting has begun. */
@@ -101,21 +103,26 @@ export function noteDenial(view: Seen, request: Request, verdicts: Verdicts, los
   const { seenAt } = view
   const before = view.contention
   if (losses > 0) view.contention = raised(before?.level ?? 0, losses, ruleFor(policy, units, denialMs, seenAt))
-  else if (before) view.contention = { ...before, policy, units }
+  else if (before) view.contention = { ...before, policy, units, deniedAt: seenAt }
   const over = seenAt + denialMs
   const until = Math.min(over + (view.contention?.waitMs ?? 0), Math.max(over, seenAt + ttlMs))
   if (until > over) view.heldBackUntil = until
 }
 
 /**
- * Notes that an item could not be asked, since it gets more calls than it takes. An instance that has lost to others
- * takes that for more losses, and is held back.
+ * Notes that a request's item could not be asked, since it gets more calls than it takes. An instance to which it had
+ * no units a moment ago, after others had been faster, takes that for more losses.
+ *
+ * @returns whether the request is held back: for no longer after the last denial than any is.
  */
-export function noteThrottled(view: Seen, now: EpochMs, ttlMs: number): void {
-  const { contention, seenAt } = view
-  if (!contention) return
+export function noteThrottled(view: Seen, request: Request, now: EpochMs, ttlMs: number): boolean {
+  const { contention } = view
+  if (!contention || !isAsMuch(contention, request)) return false
+  const most = contention.deniedAt + Math.min(ttlMs, MAX_WAIT_MS)
+  if (isHeldBack(view, request, now)) return true // as another one was just now
   view.contention = raised(contention.level, THROTTLED_LOSSES, contention)
-  view.heldBackUntil = Math.min(now + view.contention.waitMs, seenAt + ttlMs)
+  view.heldBackUntil = Math.min(now + view.contention.waitMs, most)
+  return isHeldBack(view, request, now)
 }
 
 /** Whether a request takes as much of the policy that holds it back, whatever room there is by what is known. */
@@ -124,10 +131,10 @@ export const isHeldBack = ({ contention, heldBackUntil, seenAt }: Seen, request:
   heldBackUntil !== undefined &&
   now >= seenAt &&
   now < heldBackUntil &&
-  !request.isPaced &&
-  !request.holds &&
-  request.policies.includes(contention.policy) &&
-  unitsOf(request, contention.policy) >= contention.units
+  isAsMuch(contention, request)
+
+const isAsMuch = ({ policy, units }: Contention, request: Request): boolean =>
+  !request.isPaced && !request.holds && request.policies.includes(policy) && unitsOf(request, policy) >= units
 
 /** What is told of a request that is held back. @param verdicts what the policies say of a denied request. */
 export function heldBackVerdicts(

@@ -77,8 +77,9 @@ export class Leased implements Strategy {
     const { cost } = charge
     const state = this.stateIn(charge)
     const pooled = state && state.pools.count > 1 ? await this.grants.pooled(state) : 0
-    const left = pooled + this.leftOf(charge)
-    const verdicts = await this.items.peek({ ...charge, cost: Math.max(0, cost - left) })
+    const left = this.leftOf(charge)
+    const short = Math.max(0, cost - left)
+    const verdicts = await this.items.peek({ ...charge, cost: short <= pooled ? 0 : short })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
 

@@ -16,6 +16,9 @@ import {
   wantedPools,
 } from './pools'
 
+/** Lists of policies whose pools an item names at most. */
+const MOST_NAMES = 16
+
 /**
  * Reads a subject's own item, and writes down there how many pools there should be, and whose units they hold, where
  * that changes.
@@ -39,9 +42,10 @@ export function* decidePools(
   const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(seen, field)))
   const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
   const changes = [set('s', wanted), set('o', now), set('d', stamp)]
-  const others = names.filter((one) => one !== name).map(remove) // those in use are written down again when filled
+  // those in use are written down again when filled
+  const others = names.length < MOST_NAMES ? [] : names.filter((one) => one !== name).map(remove)
   const named = replace(name, policies.map(asNumber))
-  const write = when(guard, ...(isChanged ? [...changes, ...others] : []), named)
+  const write = when(guard, ...(isChanged ? changes : []), ...others, named)
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
 }

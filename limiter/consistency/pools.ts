@@ -2,7 +2,7 @@ import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import { type Fields, listOf, numberOf } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
-import { PREFIX_LENGTH } from '../stores/attribute-prefix'
+import { PREFIX_LENGTH, prefixOf } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
 import { wholeOf } from './capacity'
 import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
@@ -184,8 +184,9 @@ export const poolNamesIn = (item: Item): string[] =>
 
 export const poolKeyOf = (key: string, name: string, place: number): string => `${key}.${name}${place}`
 
-/** A policy's prefix, as lists of numbers can hold it. */
-export const asNumber = ({ prefix }: CompiledPolicy): number => Buffer.from(prefix).readUInt32BE()
+/** A policy with its limits, as lists of numbers can hold it. */
+export const asNumber = ({ prefix, quota, nonBlocking }: CompiledPolicy): number =>
+  Buffer.from(prefixOf(prefix, JSON.stringify([quota, nonBlocking]))).readUInt32BE()
 
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
 

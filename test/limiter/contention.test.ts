@@ -58,7 +58,7 @@ describe('how hard others compete', () => {
     const view = afterLosses(1, 1000, 1000)
     const { policy } = view.contention!
     const request = { policies: [policy], cost: 1 }
-    noteThrottled(view, T + 500, 5000)
+    expect(noteThrottled(view, request, T + 500, 5000)).toBe(true)
     expect(view.contention!.level).toBe(3 + 8)
     const waitMs = view.heldBackUntil! - (T + 500)
     expect(waitMs).toBeGreaterThanOrEqual(0.8 * 20 * 1.35 ** 8)
@@ -67,17 +67,23 @@ describe('how hard others compete', () => {
     expect(isHeldBack(view, request, view.heldBackUntil!)).toBe(false)
   })
 
-  it('is raised by throttled calls to the longest wait and no further, and for no longer than a view is trusted', () => {
+  it('is raised by throttled calls to the longest wait, and holds nobody back for longer after a denial than any does', () => {
     const view = afterLosses(1, 1000, 1000)
-    for (let i = 0; i < 20; i++) noteThrottled(view, T + 4000, 5000)
+    const request = { policies: [view.contention!.policy], cost: 1 }
+    let now = T
+    while (noteThrottled(view, request, now, 60_000)) now = view.heldBackUntil!
     expect(view.contention!.level).toBeLessThan(22)
     expect(view.contention!.waitMs).toBeGreaterThan(3900)
-    expect(view.heldBackUntil).toBe(T + 5000)
+    expect(now).toBe(T + 5000)
+    const short = afterLosses(1, 1000, 1000)
+    const own = { policies: [short.contention!.policy], cost: 1 }
+    expect(noteThrottled(short, own, T + 900, 1000) && short.heldBackUntil).toBe(T + 1000)
   })
 
   it('is nothing to a throttled instance that has lost to nobody', () => {
     const view = afterLosses(0, 1000, 1000)
-    noteThrottled(view, T, 5000)
+    const { policy } = afterLosses(1, 1000, 1000).contention!
+    expect(noteThrottled(view, { policies: [policy], cost: 1 }, T, 5000)).toBe(false)
     expect([view.contention, view.heldBackUntil]).toEqual([undefined, undefined])
   })
 })

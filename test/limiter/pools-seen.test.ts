@@ -65,7 +65,7 @@ async function usedOf({ store, time }: PoolWorld, ...policies: PolicyInput[]): P
   const clock = () => time.now
   const counted = compiled(...policies).map((one) => ({ policy: one.name, route: undefined, compiled: one, key: KEY }))
   const usage = await usageOf({ limiter: new RateLimiter({ store, clock }), store }, counted, clock())
-  for (const { used, remaining } of usage) expect(used + remaining).toBe(LIMIT)
+  for (const { used, remaining, limit } of usage) expect(used + remaining).toBe(Math.min(limit, LIMIT))
   return usage.map(({ used }) => used)
 }
 
@@ -100,6 +100,18 @@ describe('a subject whose units lie in pools', () => {
       expect(usedOfMore).toBeGreaterThanOrEqual([...both.allowed.values()].reduce((sum, one) => sum + one, 0))
       expect(usedOfMore).toBeLessThan(LIMIT / 4)
       expect(usedOfAll).toBeGreaterThan(usedOfMore!)
+    }))
+
+  it('has used what was charged past the limit, and what lies in pools of a limit that was lowered', () =>
+    pooled([all], async (world) => {
+      const units = await unitsInPools(world)
+      const charged = [...world.charged.values()].reduce((sum, one) => sum + one, 0)
+      const [used] = await usedOf(world, { ...all, limit: charged - 100 })
+      expect(used).toBe(charged - 100) // those in pools are of another limit
+      const late = new RateLimiter({ store: world.store, clock: () => world.time.now })
+      const policies = compiled({ ...all, consistency: 'strict', overrun: '900%' })
+      await late.decide([{ key: KEY, policies, cost: LIMIT }])
+      expect(await usedOf(world, all)).toEqual([Math.min(LIMIT, charged + LIMIT - units)])
     }))
 
   it('is peeked by an instance with what its pool has, as a request there is decided', () =>

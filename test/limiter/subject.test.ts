@@ -29,7 +29,7 @@ describe('what was seen of a subject', () => {
   it('keeps how hard others compete for it, for two minutes', () => {
     const known = subjects()
     const [policy] = compiled({ name: 'own', limit: 20, window: '1s' }) as [CompiledPolicy]
-    const contention = { level: 2, policy, units: 1, relief: 15, from: 3, firstMs: 20, waitMs: 0 }
+    const contention = { level: 2, policy, units: 1, deniedAt: 1, relief: 15, from: 3, firstMs: 20, waitMs: 0 }
     known.learn('a', NO_ITEM, 1)
     known.view('a')!.contention = contention
     known.learn('a', NO_ITEM, 120_001)

@@ -8,7 +8,13 @@ const own: PolicyInput = { name: 'own', limit: 3, window: '1s', algorithm: 'fixe
 /** A store that throttles the caller's item when it is told to. */
 class Throttling extends MemoryStore {
   throttles = { write: false, read: false }
+  /** Writes by their number. */
+  throttledCalls: readonly number[] = []
   readonly calls: string[] = []
+
+  private get writes(): number {
+    return this.calls.filter((call) => call === 'write').length
+  }
 
   override async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
     this.call('write')
@@ -22,7 +28,8 @@ class Throttling extends MemoryStore {
 
   private call(kind: 'write' | 'read'): void {
     this.calls.push(kind)
-    if (this.throttles[kind]) throw new StoreUnavailableError('hot-key', 'too many calls')
+    const isThrottled = this.throttles[kind] || (kind === 'write' && this.throttledCalls.includes(this.writes))
+    if (isThrottled) throw new StoreUnavailableError('hot-key', 'too many calls')
   }
 }
 
@@ -130,6 +137,72 @@ describe('a caller whose item gets more writes than it takes', () => {
     store.throttles = { write: true, read: true }
     expect(await one.take('caller', { cost: 3 })).toMatchObject({ allowed: false, degraded: false })
     await expect(one.take('caller', { cost: 1 })).rejects.toEqual(hot)
+  })
+
+  it('is held back for no longer where the item is read and has room: then the failure mode decides', async () => {
+    const { clock, store, one } = await world()
+    store.throttles.write = true // since another item of the partition is hot
+    let denial = await one.take('caller')
+    const deniedAt = clock.at
+    for (;;) {
+      clock.at += denial.retryAfterMs
+      const next = await one.take('caller').catch((error: unknown) => error as StoreUnavailableError)
+      if (next instanceof StoreUnavailableError) break
+      denial = next
+    }
+    expect(clock.at - deniedAt).toBeLessThanOrEqual(5000)
+    for (let i = 0; i < 30; i++) {
+      clock.at += 2000
+      await expect(one.take('caller')).rejects.toEqual(hot)
+    }
+  })
+
+  it('is held back for five seconds at most, however long a denial is trusted', async () => {
+    const known = await world([own], { denialTtlMs: 60_000 })
+    const { clock, store, one } = known
+    await loses(known, 4)
+    const deniedAt = clock.at
+    store.throttles = { write: true, read: true }
+    for (let answer: unknown; !(answer instanceof StoreUnavailableError); ) {
+      answer = await one.take('caller').catch((error: unknown) => error)
+      if (!(answer instanceof StoreUnavailableError)) clock.at += (answer as { retryAfterMs: number }).retryAfterMs
+    }
+    expect(clock.at - deniedAt).toBeLessThanOrEqual(5000)
+  })
+
+  it('is charged once for each request that is allowed, whichever write of several together is throttled', async () => {
+    const delay: PolicyInput = { name: 'turns', algorithm: 'gcra', limit: 10, window: '10s', burst: 2, action: 'delay' }
+    for (const throttled of [1, 2, 3, 4]) {
+      const { clock, store, other } = await world([delay])
+      clock.at += 60_000
+      store.calls.length = 0
+      store.throttledCalls = [throttled]
+      const answers = await Promise.all([1, 2, 3, 4].map(() => other.take('caller').catch(() => undefined)))
+      const allowed = answers.filter((answer) => answer?.allowed).length
+      store.throttledCalls = []
+      const { remaining, resetAfterMs } = await limiterOn(store, clock, [delay]).peek('caller')
+      expect({ throttled, remaining, units: Math.round(resetAfterMs / 1000) }).toEqual({
+        ...{ throttled, remaining: 0, units: allowed },
+      })
+    }
+  })
+
+  it('is told an end that no smaller request moves', async () => {
+    const known = await world([{ ...own, limit: 6 }])
+    const { clock, store, one, other } = known
+    for (let i = 0; i < 4; i++) {
+      await one.take('caller', { cost: 3 })
+      clock.at = Math.floor(clock.at / 1000) * 1000 + 1000
+      await other.take('caller', { cost: 5 })
+    }
+    store.throttles.write = true
+    const { retryAfterMs } = await one.take('caller', { cost: 3 })
+    const end = clock.at + retryAfterMs
+    store.throttles = { write: true, read: true }
+    for (let i = 0; i < 3; i++) await expect(one.take('caller', { cost: 1 })).rejects.toEqual(hot)
+    store.throttles = { write: false, read: false }
+    clock.at = end
+    expect(await one.take('caller', { cost: 3 })).toMatchObject({ allowed: true, degraded: false })
   })
 
   it('is not held back once others no longer compete, or after a reset', async () => {

@@ -1,0 +1,30 @@
+/** Units of a subject that lie in pools, from which instances lease them. */
+
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import type { EpochMs } from '../../limiter/clock'
+import type { CompiledPolicy } from '../../limiter/compiled-policy'
+import { poolOf, poolsNamedIn, spendableIn } from '../../limiter/consistency/pools'
+import type { StateStore } from '../../limiter/stores/store'
+
+export { poolsNamedIn }
+
+/** A subject's own item, and of each policy the units that lie in its pools: they are charged, and not used yet. */
+export async function withPools(store: Pick<StateStore, 'read'>, key: string, now: EpochMs) {
+  const item = await store.read(key)
+  const pools = await Promise.all(
+    poolsNamedIn(key, item).map(async ({ keys, holds }) => {
+      const units = await Promise.all(keys.map(async (pool) => spendableIn(poolOf(await store.read(pool)), now)))
+      return { holds, units: units.reduce((sum, one) => sum + one, 0) }
+    }),
+  )
+  const unspentOf = (policy: CompiledPolicy) =>
+    pools.reduce((sum, { holds, units }) => sum + (holds(policy) ? units : 0), 0)
+  return { item, unspentOf }
+}
+
+/** Units charged, those past the limit included; none of those where units come back one by one. */
+export function chargedTo({ unlimited, drains }: CompiledPolicy, fields: Fields, now: EpochMs): number {
+  if (drains) return 0
+  const { counter } = unlimited()
+  return counter.step({}, 0, now).verdict.remaining - counter.step(fields, 0, now).verdict.remaining
+}
