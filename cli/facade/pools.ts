@@ -1,10 +1,9 @@
 /** Units of a subject that lie in pools, from which instances lease them. */
 
-import type { Fields } from '../../limiter/algorithms/conditional-write'
-import type { EpochMs } from '../../limiter/clock'
-import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { poolOf, poolsNamedIn, spendableIn } from '../../limiter/consistency/pools'
-import type { StateStore } from '../../limiter/stores/store'
+import type { CompiledPolicy } from './decisions'
+import type { StateStore } from './tables'
+import type { EpochMs } from './values'
 
 export { poolsNamedIn }
 
@@ -23,7 +22,11 @@ export async function withPools(store: Pick<StateStore, 'read'>, key: string, no
 }
 
 /** Units charged, those past the limit included; none of those where units come back one by one. */
-export function chargedTo({ unlimited, drains }: CompiledPolicy, fields: Fields, now: EpochMs): number {
+export function chargedTo(
+  { unlimited, drains }: CompiledPolicy,
+  fields: Parameters<CompiledPolicy['counter']['step']>[0],
+  now: EpochMs,
+): number {
   if (drains) return 0
   const { counter } = unlimited()
   return counter.step({}, 0, now).verdict.remaining - counter.step(fields, 0, now).verdict.remaining
