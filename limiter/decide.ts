@@ -4,7 +4,7 @@ import type { CompiledPolicy } from './compiled-policy'
 import { afterSuccess, heldBackVerdicts, isHeldBack, noteDenial, THROTTLED_LOSSES } from './consistency/contention'
 import { purge } from './item-maintenance'
 import { type KnownItems, type Plan, READ, writing } from './plan'
-import { type Pending, type PendingBatch, sumOf, type Units, unanswered } from './request'
+import { isUnanswered, type Pending, type PendingBatch, sumOf, type Units } from './request'
 import {
   allStepsAllow,
   answersFrom,
@@ -33,7 +33,7 @@ const READ_FROM = 2
  */
 export function* decide(items: KnownItems, { key, policies, requests }: PendingBatch, isThrottled = false): Plan<void> {
   let begunAt = items.now()
-  let pending = unanswered(requests)
+  let pending: readonly Pending[] = requests.filter(isUnanswered)
   let losses = isThrottled ? THROTTLED_LOSSES : 0
 
   for (let round = 0; ; round++) {
@@ -80,7 +80,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: PendingB
       const purging = purge(items, policies, view.item, now, asKnown)
       if (purging) yield* purging
     }
-    pending = unanswered(pending)
+    pending = pending.filter(isUnanswered)
     if (pending.length === 0) return
   }
 }

@@ -59,8 +59,11 @@ export interface PendingBatch extends Subject {
   readonly requests: readonly Pending[]
 }
 
-export const unanswered = (requests: readonly Pending[]): readonly Pending[] =>
-  requests.filter(({ verdicts }) => !verdicts)
+export const isUnanswered = ({ verdicts }: Pending): boolean => !verdicts
+
+/** Whether a request's units can be leased, or are, where the item is throttled. */
+export const isLeasable = ({ policies, costs, holds }: Subject & Partial<Units>): boolean =>
+  !costs && !holds && policies.every(({ autoLease, consistency }) => autoLease || consistency === 'leased')
 
 /** When units were charged that are given back. */
 export interface ChargeTime {

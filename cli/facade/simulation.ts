@@ -12,7 +12,7 @@ export {
   type Fields,
 } from '../../limiter/algorithms/conditional-write'
 export { fieldsOf } from '../../limiter/compiled-policy'
-export { decideThrottled as decide } from '../../limiter/consistency/throttled'
+export { decideThrottled as decide } from '../../limiter/decider'
 export { refund, refundsOf } from '../../limiter/give-back'
 export { type Answer, type Call, expiryFor, type KnownItems, type Plan } from '../../limiter/plan'
 export { RateLimiter } from '../../limiter/rate-limiter'

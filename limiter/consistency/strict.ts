@@ -3,10 +3,9 @@ import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
 import type { Lazy } from '../lazy'
 import type { OnEvent } from '../options'
-import type { Charge, ChargeTime, Subject, Units } from '../request'
+import { type Charge, type ChargeTime, isLeasable, type Subject, type Units } from '../request'
 import type { SubjectVerdicts } from '../view'
 import type { Strategy } from './strategy'
-import { isLeasable } from './throttled'
 import type { WriteCoalescer } from './write-coalescer'
 
 /**

@@ -6,7 +6,7 @@
  */
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
   'lines of source': { most: 67_500, goal: 58_500 },
-  'files of limiter/': { most: 117, goal: 105 },
+  'files of limiter/': { most: 116, goal: 105 },
   'files of limiter/ beside its folders': { most: 26, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
