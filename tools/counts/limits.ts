@@ -11,7 +11,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
   'functions of more than 5 parameters beside the folders of limiter/': { most: 0, goal: 0 },
   'loops in limiter/ that await a call under a deadline': { most: 3, goal: 3 },
-  'functions that a warm take enters': { most: 152, goal: 131 },
+  'functions that a warm take enters': { most: 153, goal: 131 },
   'files that a warm take enters': { most: 33, goal: 33 },
   'promises of a warm take': { most: 14, goal: 14 },
   'microtask turns of a warm take': { most: 7, goal: 7 },
