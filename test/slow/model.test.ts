@@ -31,7 +31,7 @@ const IN_MEMORY = [
   { kind: 'looser', seed: 3, count: 20_000, portion: 1000 },
   { kind: 'strict', seed: 2, count: 69_000, portion: 1500 },
 ]
-const IN_MEMORY_MS = 0.75 * MINUTE
+const IN_MEMORY_MS = 1.25 * MINUTE
 const CORES = 2
 
 /** What `npm run model` runs. Several processes use it at once. */
