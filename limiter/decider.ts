@@ -90,7 +90,7 @@ export function* decideThrottled(items: KnownItems, { key, policies, requests }:
       const left = all.filter(isUnanswered)
       if (!isHotKey(error) || left.some((one) => isLeasable({ key, policies, ...one }))) throw error
       for (const one of left) one.verdicts = heldBack(items, { key, policies, ...one })
-      if (all.filter(isUnanswered).length === 0) break
+      if (!left.some(isUnanswered)) break
       if (isThrottled) throw error
     }
   }
