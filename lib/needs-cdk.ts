@@ -12,3 +12,6 @@ for (const name of ['aws-cdk-lib', 'constructs']) {
     ])
   }
 }
+
+// biome-ignore lint/complexity/noUselessEmptyExport: as in limiter/stores/both-builds.ts
+export {}

@@ -25,3 +25,6 @@ Object.defineProperty(SluiceError, Symbol.hasInstance, {
     return isOfKind(this, value)
   },
 })
+
+// biome-ignore lint/complexity/noUselessEmptyExport: esbuild takes a file that only imports for CommonJS, and its imports are lazy then
+export {}
