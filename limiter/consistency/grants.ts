@@ -5,7 +5,7 @@ import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity } from './capacity'
-import type { LeaseState } from './lease'
+import { type LeaseState, learnCount, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, draw, seePool } from './pool-plans'
@@ -13,6 +13,7 @@ import {
   allowedBy,
   deniedBy,
   depositOf,
+  FIRST_POOLS,
   isAmple,
   isClaimed,
   mostPools,
@@ -49,20 +50,23 @@ export class Grants {
     this.own = new OwnItem(items, writes)
   }
 
-  /** The units of the request at least, and as many more as its instance will need; or none and a denial. */
+  /**
+   * The units of the request at least, and as many more as its instance will need; or none and a denial.
+   *
+   * Where the own item takes no more writes, its units are in pools, or should be. Who fills a pool reads in the own
+   * item how many there are, and the others learn it from pools: if thousands read it, deposits would fail.
+   */
   async take(ask: Ask): Promise<Grant> {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
-    const { unread } = state
-    if (unread) {
-      const evidence = unread === 'throttled' ? unread : undefined
-      await this.own.unlessThrottled(state, () => this.own.decidePools(ask, evidence))
-      state.unread = undefined
-    }
     if (state.pools.count > 1) return this.fromPool(ask)
     return this.fromItem(ask).catch((error) => {
-      if (isHotKey(error) && mostPools(policies, this.items.now()) > 1) state.unread = 'throttled'
-      throw error
+      const most = mostPools(policies, this.items.now())
+      if (!isHotKey(error) || most === 1) throw error
+      state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
+      state.isThrottled = true
+      delete state.throttled // its pools are other items
+      return this.fromPool(ask)
     })
   }
 
@@ -97,14 +101,13 @@ export class Grants {
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
       const now = this.items.now()
+      learnCount(state, pool, units > 0)
       if (units > 0) {
         if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
-      // not before it is empty: nobody else would draw what it has
-      if (pool.pools.stamp > state.pools.stamp) state.pools = pool.pools
       if (poolKey(state) !== key) continue
       state.empty = emptyFor(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)

@@ -27,8 +27,8 @@ export interface LeaseState extends Pauses {
   readonly size: LeaseSize
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
-  /** How many pools there are is to be read first, and decided where the subject's own item was throttled. */
-  unread?: 'throttled' | 'unknown' | undefined
+  /** The subject's own item was throttled, and no pool has told since how many there are. */
+  isThrottled?: boolean
   /** Writes to its pool that have failed since its last draw: the pool has not counted them. */
   failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
@@ -43,6 +43,20 @@ export interface LeaseState extends Pauses {
   awaited: number
   /** The subject was reset while a lease was on its way: what that has beyond its request is not spent. */
   forgotten?: boolean
+}
+
+/** Stamp of a number of pools that no item has told. */
+export const UNSEEN = -1
+
+/**
+ * Learns from a pool how many there are: not before it is empty, for nobody else would draw what it has, unless the
+ * instance knows nothing yet. One that was filled before the own item was throttled may say that there are none.
+ */
+export function learnCount(state: LeaseState, { since, pools }: Pool, hasUnits: boolean): void {
+  if (since === 0 || pools.stamp <= state.pools.stamp || (hasUnits && state.pools.stamp !== UNSEEN)) return
+  if (state.isThrottled && pools.count === 1) return
+  state.pools = pools
+  state.isThrottled = false
 }
 
 /** A clock that was set back makes no lease last longer. */

@@ -130,7 +130,7 @@ export class Leased implements Strategy {
     record.leases ??= new Map()
     const terms = termsOf(policies)
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs(), record.hotUntil)
+    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs())
     record.leases.set(terms, state)
     return state
   }
@@ -219,8 +219,7 @@ export class Leased implements Strategy {
 const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
   isSpendable(state?.lease, now) ? state!.lease!.left : 0
 
-/** @param hotUntil of a subject that is strict: other instances may have found that out before. */
-const newState = (key: string, terms: string, shortestMs: number, hotUntil: EpochMs | undefined): LeaseState => ({
+const newState = (key: string, terms: string, shortestMs: number): LeaseState => ({
   key,
   poolName: prefixOf('pool', terms),
   size: new LeaseSize(shortestMs),
@@ -228,7 +227,6 @@ const newState = (key: string, terms: string, shortestMs: number, hotUntil: Epoc
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,
-  unread: hotUntil === undefined ? undefined : 'unknown',
 })
 
 const terms = new WeakMap<readonly CompiledPolicy[], string>()

@@ -68,14 +68,12 @@ export class OwnItem {
     }
   }
 
-  /**
-   * Reads how many pools there are, and changes that where it is due.
-   *
-   * @param evidence as of `wantedPools`.
-   */
-  async decidePools({ state, policies, deadline }: Ask, evidence?: Pool | 'throttled'): Promise<PoolCount> {
+  /** Reads how many pools there are, and changes that where a pool, or the own item, had too many or too few writes. */
+  async decidePools({ state, policies, deadline }: Ask, pool: Pool): Promise<PoolCount> {
     const { key, poolName } = state
+    const evidence = state.isThrottled ? 'throttled' : pool
     state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
+    state.isThrottled = false
     return state.pools
   }
 

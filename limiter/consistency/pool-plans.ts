@@ -30,7 +30,7 @@ export function* decidePools(
   items: KnownItems,
   { key, policies }: Subject,
   name: string,
-  evidence?: Pool | 'throttled',
+  evidence: Pool | 'throttled',
 ): Plan<PoolCount> {
   const { item } = yield READ
   const now = items.now()

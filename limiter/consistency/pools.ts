@@ -15,10 +15,10 @@ const MANY_PER_SECOND = 500
 const TOO_MANY_PER_SECOND = 800
 /** Below this there are half as many. */
 const FEW_PER_SECOND = 80
-/** Writes are counted for so long, at least, and a new number of pools stands for twice that, in milliseconds. */
+/** That is in a second, or longer, in milliseconds; a new number of pools becomes no smaller for twice that. */
 const COUNTED_MS = 1000
-/** By so much their number grows where that was far too small: an item was throttled, or nearly. */
-const QUICK_GROWTH = 4
+/** So many there are first, and so many are looked for by who has seen none. */
+export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
 /** A deposit is this share of what is left of the limit, divided by the number of pools. */
 const DEPOSITED = 3 / 4
@@ -145,11 +145,12 @@ const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Mat
  * may have begun just after a draw that lasted.
  */
 export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCount, now: EpochMs): boolean =>
-  hasCounted(pool, pools, now) && left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
+  isCounted(pool, pools.stamp) &&
+  now - pool.since >= COUNTED_MS &&
+  left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
 
-/** What a pool counts is of the number of pools that stands in it, and says something once it was counted for long. */
-const hasCounted = ({ since, pools: { stamp } }: Pool, pools: PoolCount, now: EpochMs): boolean =>
-  since > 0 && stamp === pools.stamp && now - since >= COUNTED_MS
+/** What a pool counts is of the number of pools that stands in it. */
+const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
@@ -194,26 +195,25 @@ export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item
  * How many pools there should be, by the writes that one of them had.
  *
  * @param own the subject's item as it is now.
- * @param evidence one of them as it is, or that the own item had more writes than it takes. @default none is to change
+ * @param evidence one of them as it is, or that the own item had more writes than it takes.
  */
 export function wantedPools(
   own: Item,
-  evidence: Pool | 'throttled' | undefined,
+  evidence: Pool | 'throttled',
   policies: readonly CompiledPolicy[],
   now: EpochMs,
 ): number {
-  const pools = countOf(poolFieldsIn(own))
-  const { count } = pools
+  const { count, stamp } = countOf(poolFieldsIn(own))
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
-  const decidedAt = numberOf(poolFieldsIn(own), 'o')
-  if (!evidence || Math.abs(now - decidedAt) < 2 * COUNTED_MS) return count
-  if (evidence === 'throttled') return count === 1 ? Math.min(most, QUICK_GROWTH) : count
-  if (!hasCounted(evidence, pools, now)) return count
-  const countedMs = now - evidence.since
-  const perSecond = (evidence.writes * 1000) / countedMs
-  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * QUICK_GROWTH)
+  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
+  if (evidence === 'throttled') return count === 1 && !isNew ? Math.min(most, FIRST_POOLS) : count
+  const { since, writes } = evidence
+  if (!isCounted(evidence, stamp)) return count
+  const perSecond = (writes * 1000) / Math.max(COUNTED_MS, now - since) // at least
+  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
-  return perSecond < FEW_PER_SECOND && countedMs >= countingMs(policies) ? Math.max(1, count / 2) : count
+  const isFew = perSecond < FEW_PER_SECOND && now - since >= countingMs(policies)
+  return isFew && !isNew ? Math.max(1, count / 2) : count
 }
 
 /** Writes are counted for the last window, and in long ones for a minute: every window begins with many. */

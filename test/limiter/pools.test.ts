@@ -191,7 +191,7 @@ describe('a pool', () => {
 })
 
 describe('the number of pools', () => {
-  const countAndStamp = (one: Decider, evidence?: Pool | 'throttled') =>
+  const countAndStamp = (one: Decider, evidence: Pool | 'throttled' = poolOf(undefined)) =>
     one.run('k', decidePools(one, { key: 'k', policies }, 'p1aa', evidence))
   const decided = async (one: Decider, evidence?: Pool | 'throttled') => (await countAndStamp(one, evidence)).count
   /** A pool that has counted so many writes since the last change. */
@@ -222,7 +222,10 @@ describe('the number of pools', () => {
     [79, 60_000, 2],
     [79, 59_999, 4],
     [900, 1000, 16],
-    [900, 999, 4],
+    [900, 900, 16], // so many in less than a second
+    [900, 700, 8],
+    [900, 500, 4],
+    [900, 0, 4],
   ])('with %i writes a second of a pool within %i ms becomes %i of 4', async (perSecond, forMs, count) => {
     const one = world()
     const first = one.instance()
