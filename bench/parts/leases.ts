@@ -94,6 +94,22 @@ const pooled = (
   }),
 )
 
+/** From the first request on: instances find out how many pools they need. */
+const started = ([1000, 3000] as const).map(
+  (instances): Load => ({
+    name: `20/s for each of ${instances.toLocaleString('en')} instances that begin at once, half of it`,
+    run: () =>
+      evenLoad({
+        policies: leased(20 * instances, '1s'),
+        perSecond: 10 * instances,
+        instances,
+        warmUpMs: 0,
+        measuredMs: 4000,
+      }),
+    promises: [['degraded', '%', { atMost: 40 }, ({ degraded, requests }) => (100 * degraded) / requests]],
+  }),
+)
+
 const alone = [1100, 1_000_000].map(
   (limit): Load => ({
     name: `one instance, 1,000 requests/s of ${limit.toLocaleString('en')}/s`,
@@ -157,7 +173,7 @@ const thawed: Load = {
   promises: [denied({ atMost: 0 }), perDecision()],
 }
 
-const LOADS = [...evenLoads, ...pooled, ...alone, ...bursts, past, ...frozen, thawed]
+const LOADS = [...evenLoads, ...pooled, ...started, ...alone, ...bursts, past, ...frozen, thawed]
 
 /** How well a leased limit is used, and what an instance may lose. */
 export const leases: Part = {

@@ -65,7 +65,7 @@ export class Grants {
       if (!isHotKey(error) || most === 1) throw error
       state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
       state.isThrottled = true
-      delete state.throttled // its pools are other items
+      state.throttled = undefined // its pools are other items
       return this.fromPool(ask)
     })
   }

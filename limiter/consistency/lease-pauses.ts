@@ -6,10 +6,11 @@ import type { Pauses } from './lease'
 const MAX_PAUSE_MS = 2000
 
 /**
- * Between two tries of an item that is throttled, on the average, in milliseconds: a try for each request would keep it
- * throttled.
+ * Between two tries of an item that is throttled, on the average, in milliseconds: twice as long after each that fails,
+ * up to the longest. A try for each request would keep the item throttled, and so would many of thousands of instances.
  */
 const RETRY_MS = 50
+const LONGEST_RETRY_MS = 200
 
 /** How long no units have trickled back yet, in milliseconds; 0 where they can be asked for. */
 export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): number {
@@ -17,12 +18,14 @@ export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): num
   return waitMs > 0 && waitMs <= MAX_PAUSE_MS ? waitMs : 0
 }
 
-/** The item was throttled: nothing is asked of it for about `RETRY_MS`. */
+/** The item was throttled: nothing is asked of it for a while. */
 export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now: EpochMs): void {
-  pauses.throttled = { error, until: now + RETRY_MS * (0.5 + Math.random()) }
+  const { retryMs = RETRY_MS / 2 } = pauses.throttled ?? {}
+  const longer = Math.min(LONGEST_RETRY_MS, 2 * retryMs)
+  pauses.throttled = { error, retryMs: longer, until: now + longer * (0.5 + Math.random()) }
 }
 
 /** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */
 export function throwIfThrottled({ throttled }: Pauses, now: EpochMs): void {
-  if (throttled && now < throttled.until && throttled.until - now <= 2 * RETRY_MS) throw throttled.error
+  if (throttled && now < throttled.until && throttled.until - now <= 2 * LONGEST_RETRY_MS) throw throttled.error
 }

@@ -77,5 +77,5 @@ export interface Pauses {
   /** Units trickle back to the limit, and are asked for again then. */
   pausedUntil?: EpochMs
   /** Why nothing can be taken until then: the item gets more writes than the store takes. */
-  throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
+  throttled?: { readonly error: StoreUnavailableError; readonly retryMs: number; readonly until: EpochMs } | undefined
 }

@@ -81,7 +81,9 @@ export class OwnItem {
   async unlessThrottled<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
     throwIfThrottled(state, this.items.now())
     try {
-      return await call()
+      const answer = await call()
+      state.throttled = undefined
+      return answer
     } catch (error) {
       if (isHotKey(error)) {
         const now = this.items.now()

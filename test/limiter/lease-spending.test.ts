@@ -1,4 +1,6 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
+import type { Pauses } from '../../limiter/consistency/lease'
+import { pauseThrottled, throwIfThrottled } from '../../limiter/consistency/lease-pauses'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { daily, idle, pacing, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'
@@ -454,13 +456,25 @@ describe('an item that is throttled', () => {
     }
   })
 
+  it('is left alone for twice as long after each call that fails, up to two hundred milliseconds', () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0.5)
+    const [pauses, error]: [Pauses, StoreUnavailableError] = [{}, hot()]
+    const until = [1, 2, 3, 4].map(() => {
+      pauseThrottled(pauses, error, 0)
+      return pauses.throttled?.until
+    })
+    expect(until).toEqual([50, 100, 200, 200])
+    expect(() => throwIfThrottled(pauses, 199)).toThrow(error)
+    for (const now of [200, -201]) expect(() => throwIfThrottled(pauses, now)).not.toThrow()
+  })
+
   it('is called at once if the clock was set back', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0.5)
     const one = world()
     one.error = hot()
     await one.take().catch(() => {})
     const calls = one.taken.length
-    one.now -= 50
+    one.now -= 350
     await expect(one.take()).rejects.toBe(one.error)
     expect(one.taken).toHaveLength(calls)
     one.error = undefined
@@ -477,7 +491,7 @@ describe('an item that is throttled', () => {
       await one.take().catch(() => {})
     }
     one.error = undefined
-    one.now += 100
+    one.now += 300
     one.taken.length = 0
     await one.take()
     expect(one.taken[0]).toBeGreaterThan(30)
