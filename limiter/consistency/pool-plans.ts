@@ -20,8 +20,8 @@ import {
 const MOST_NAMES = 16
 
 /**
- * Reads a subject's own item, and writes down there how many pools there should be, and whose units they hold, where
- * that changes.
+ * Reads a subject's own item for who has claimed a pool, and writes down there how many pools there should be, and whose
+ * units they hold, where that changes.
  *
  * @param name of the pools of these policies.
  * @returns how many of them these policies draw from.
@@ -38,7 +38,7 @@ export function* decidePools(
   const names = poolNamesIn(item)
   const wanted = wantedPools(item, evidence, policies, now)
   const isChanged = wanted !== countIn(item)
-  if (!isChanged && (wanted === 1 || names.includes(name))) return poolsOf(item, policies, now)
+  if (!isChanged && names.includes(name)) return poolsOf(item, policies, now)
   const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(seen, field)))
   const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
   const changes = [set('s', wanted), set('o', now), set('d', stamp)]
