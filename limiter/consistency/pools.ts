@@ -205,13 +205,13 @@ export function wantedPools(
 ): number {
   const { count, stamp } = countOf(poolFieldsIn(own))
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
-  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  if (evidence === 'throttled') return count === 1 && !isNew ? Math.min(most, FIRST_POOLS) : count
+  if (evidence === 'throttled') return count === 1 ? Math.min(most, FIRST_POOLS) : count
   const { since, writes } = evidence
   if (!isCounted(evidence, stamp)) return count
   const perSecond = (writes * 1000) / Math.max(COUNTED_MS, now - since) // at least
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
+  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
   const isFew = perSecond < FEW_PER_SECOND && now - since >= countingMs(policies)
   return isFew && !isNew ? Math.max(1, count / 2) : count
 }
