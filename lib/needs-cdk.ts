@@ -13,5 +13,5 @@ for (const name of ['aws-cdk-lib', 'constructs']) {
   }
 }
 
-// biome-ignore lint/complexity/noUselessEmptyExport: as in limiter/stores/both-builds.ts
+// biome-ignore lint/complexity/noUselessEmptyExport: CommonJS for esbuild without it (split-build.ts)
 export {}

@@ -49,14 +49,12 @@ export function buildSplit(
 function refuseLateImports({ inputs }: Metafile): void {
   for (const [file, { format, imports }] of Object.entries(inputs)) {
     const late = imports.find(({ path }) => inputs[path]?.format === 'esm')
-    if (format === 'cjs' && late) {
-      const cause = `${file} imports ${late.path}, and esbuild takes it for CommonJS`
-      throw new Error(`${cause}: a source must export something, if only by "export {}"`)
-    }
+    if (format === 'cjs' && late)
+      throw new Error(`${file} imports ${late.path}, and is CommonJS for esbuild until it exports something`)
   }
 }
 
-/** What a file imports from another of the build, whose name ends in a hash, and what it exports, as esbuild writes it. */
+/** What a file imports from another of the build, whose name ends in a hash, and what it exports. */
 const IMPORTS = /\bimport ?\{([^}]*)\} ?from ?"(\.[^"]*\b[A-Z0-9]{8}\.js)";/g
 const EXPORTS = /\bexport ?\{([^}]*)\};\s*$/
 

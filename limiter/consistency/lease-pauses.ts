@@ -5,10 +5,7 @@ import type { Pauses } from './lease'
 /** No pause is longer, in milliseconds: a later end was set before the clock was. */
 const MAX_PAUSE_MS = 2000
 
-/**
- * Between two tries of an item that is throttled, on the average, in milliseconds: twice as long after each that fails,
- * up to the longest. A try for each request would keep the item throttled, and so would many of thousands of instances.
- */
+/** Before a throttled item is tried again, on the average, in milliseconds: twice as long after each that fails. */
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 200
 
@@ -20,9 +17,8 @@ export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): num
 
 /** The item was throttled: nothing is asked of it for a while. */
 export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now: EpochMs): void {
-  const { retryMs = RETRY_MS / 2 } = pauses.throttled ?? {}
-  const longer = Math.min(LONGEST_RETRY_MS, 2 * retryMs)
-  pauses.throttled = { error, retryMs: longer, until: now + longer * (0.5 + Math.random()) }
+  const retryMs = Math.min(LONGEST_RETRY_MS, 2 * (pauses.throttled?.retryMs ?? RETRY_MS / 2))
+  pauses.throttled = { error, retryMs, until: now + retryMs * (0.5 + Math.random()) }
 }
 
 /** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */

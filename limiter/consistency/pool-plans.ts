@@ -20,8 +20,7 @@ import {
 const MOST_NAMES = 16
 
 /**
- * Reads a subject's own item for who has claimed a pool, and writes down there how many pools there should be, and whose
- * units they hold, where that changes.
+ * Who has claimed a pool reads the own item, and writes down how many there should be, and whose units they hold.
  *
  * @param name of the pools of these policies.
  * @returns how many of them these policies draw from.

@@ -206,8 +206,8 @@ export function wantedPools(
   const { count, stamp } = countOf(poolFieldsIn(own))
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
   if (evidence === 'throttled') return count === 1 ? Math.min(most, FIRST_POOLS) : count
-  const { since, writes } = evidence
   if (!isCounted(evidence, stamp)) return count
+  const { since, writes } = evidence
   const perSecond = (writes * 1000) / Math.max(COUNTED_MS, now - since) // at least
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)

@@ -26,5 +26,5 @@ Object.defineProperty(SluiceError, Symbol.hasInstance, {
   },
 })
 
-// biome-ignore lint/complexity/noUselessEmptyExport: esbuild takes a file that only imports for CommonJS, and its imports are lazy then
+// biome-ignore lint/complexity/noUselessEmptyExport: CommonJS for esbuild without it (lib/split-build.ts)
 export {}
