@@ -38,7 +38,7 @@ const CAUSES = {
 export interface Break {
   readonly held: number | undefined
   readonly broke?: number
-  /** The most frequent reason for which calls or requests were refused there. */
+  /** Why most of the requests without an exact decision had none there. */
   readonly cause?: string
 }
 
@@ -46,8 +46,10 @@ export function firstBreak({ points }: Sweep): Break {
   const at = points.findIndex(({ second }) => 1 - exactShare(second) > BROKEN)
   if (at < 0) return { held: points.at(-1)?.rps }
   const { rps, second } = points[at]!
-  const causes = Object.keys(CAUSES) as (keyof typeof CAUSES)[]
-  const worst = causes.reduce((one, other) => (second[other] > second[one] ? other : one))
+  const refused = second.refusedByGateway > second.refusedByLambda ? 'refusedByGateway' : 'refusedByLambda'
+  const throttled = second.throttledTable > second.throttledItem ? 'throttledTable' : 'throttledItem'
+  // a call that is throttled leaves many requests without the store: while none is made
+  const worst = second[refused] > second.degraded ? refused : throttled
   const cause = second[worst] > 0 ? CAUSES[worst] : 'calls that DynamoDB had refused just before'
   return { held: points[at - 1]?.rps, broke: rps, cause }
 }

@@ -17,8 +17,8 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'microtask turns of a warm take': { most: 7, goal: 7 },
   'modules of lambda/ and limiter/ that cli/ imports': { most: 82, goal: 75 },
   'imports of them in cli/': { most: 99, goal: 98 },
-  'words of docs/ without docs/api': { most: 75_250, goal: 65_300 },
+  'words of docs/ without docs/api': { most: 75_300, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
-  'bytes that the authorizer loads first': { most: 122_300, goal: 118_600 },
-  'bytes of all its files': { most: 274_700, goal: 263_000 },
+  'bytes that the authorizer loads first': { most: 122_400, goal: 118_600 },
+  'bytes of all its files': { most: 274_900, goal: 263_000 },
 }
