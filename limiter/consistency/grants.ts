@@ -64,7 +64,6 @@ export class Grants {
       const most = mostPools(policies, this.items.now())
       if (!isHotKey(error) || most === 1) throw error
       state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
-      state.isThrottled = true
       state.throttled = undefined // its pools are other items
       return this.fromPool(ask)
     })

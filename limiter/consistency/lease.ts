@@ -27,8 +27,6 @@ export interface LeaseState extends Pauses {
   readonly size: LeaseSize
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
-  /** The subject's own item was throttled, and no pool has told since how many there are. */
-  isThrottled?: boolean
   /** Writes to its pool that have failed since its last draw: the pool has not counted them. */
   failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
@@ -45,18 +43,17 @@ export interface LeaseState extends Pauses {
   forgotten?: boolean
 }
 
-/** Stamp of a number of pools that no item has told. */
+/** Stamp of a number of pools that no item has told: the subject's own was throttled, so there should be some. */
 export const UNSEEN = -1
 
 /**
  * Learns from a pool how many there are: not before it is empty, for nobody else would draw what it has, unless the
- * instance knows nothing yet. One that was filled before the own item was throttled may say that there are none.
+ * instance knows nothing yet. Then one that was filled before the own item was throttled may say that there are none.
  */
 export function learnCount(state: LeaseState, { since, pools }: Pool, hasUnits: boolean): void {
-  if (since === 0 || pools.stamp <= state.pools.stamp || (hasUnits && state.pools.stamp !== UNSEEN)) return
-  if (state.isThrottled && pools.count === 1) return
-  state.pools = pools
-  state.isThrottled = false
+  const { stamp } = state.pools
+  const isIgnored = stamp === UNSEEN ? pools.count === 1 : hasUnits
+  if (since > 0 && pools.stamp > stamp && !isIgnored) state.pools = pools
 }
 
 /** A clock that was set back makes no lease last longer. */

@@ -6,7 +6,7 @@ import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
 import { allAllow } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
-import type { LeaseState } from './lease'
+import { type LeaseState, UNSEEN } from './lease'
 import { pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
 import { decidePools } from './pool-plans'
@@ -71,9 +71,8 @@ export class OwnItem {
   /** Reads how many pools there are, and changes that where a pool, or the own item, had too many or too few writes. */
   async decidePools({ state, policies, deadline }: Ask, pool: Pool): Promise<PoolCount> {
     const { key, poolName } = state
-    const evidence = state.isThrottled ? 'throttled' : pool
+    const evidence = state.pools.stamp === UNSEEN ? 'throttled' : pool
     state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
-    state.isThrottled = false
     return state.pools
   }
 
