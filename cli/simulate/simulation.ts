@@ -124,21 +124,20 @@ export class Simulation {
   }
 
   private knownTarget(target: Target): KnownTarget {
-    const known = target.known as KnownTarget | undefined
-    if (known?.by === this) return known
-    const made = this.learnTarget(target)
-    target.known = made
-    return made
+    return this.known(target, () => this.learnTarget(target))
   }
 
   private knownSender(line: LoggedRequest): KnownSender {
-    const { sender, values } = line
-    if (values) return this.learnSender(line) // a claim may be of this request only
-    const known = sender.known as KnownSender | undefined
+    const learn = () => this.learnSender(line)
+    return line.values ? learn() : this.known(line.sender, learn) // a claim may be of this request only
+  }
+
+  private known<T extends KnownTarget | KnownSender>(of: { known?: unknown }, learn: () => T): T {
+    const known = of.known as T | undefined
     if (known?.by === this) return known
-    const made = this.learnSender(line)
-    sender.known = made
-    return made
+    const learnt = learn()
+    of.known = learnt
+    return learnt
   }
 
   private learnTarget(target: Target): KnownTarget {

@@ -41,16 +41,23 @@ interface AlarmSpec {
 const MINUTE = Duration.minutes(1)
 const FIVE = Duration.minutes(5)
 
-/** A share of few requests means nothing. */
-const MIN_COUNTS = { errors: 10, calls: 100, requests: 100 }
+const invocations: AlarmSpec['metric'] = (limiter, period) => limiter.metricInvocations({ period })
 
-const percent = (part: IMetric, of: IMetric, least: number, label: string, period: Duration): IMetric =>
-  new MathExpression({
-    expression: `IF(whole >= ${least}, 100 * part / whole, 0)`,
-    usingMetrics: { part, whole: of },
-    label,
-    period,
-  })
+/** @param least a share of fewer means nothing. */
+const percent =
+  (
+    label: string,
+    least: number,
+    part: 'metricErrors' | 'metricDenied' | 'metricStoreFailures',
+    of = invocations,
+  ): AlarmSpec['metric'] =>
+  (limiter, period) =>
+    new MathExpression({
+      expression: `IF(whole >= ${least}, 100 * part / whole, 0)`,
+      usingMetrics: { part: limiter[part]({ period }), whole: of(limiter, period) },
+      label: `${label}, %`,
+      period,
+    })
 
 export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
   degraded: {
@@ -77,14 +84,9 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     unit: 'percent',
     period: FIVE,
     periods: 1,
-    metric: (limiter, period) =>
-      percent(
-        limiter.metricStoreFailures({ period }),
-        limiter.metricStoreLatency({ period, statistic: 'SampleCount' }),
-        MIN_COUNTS.calls,
-        'failed calls, %',
-        period,
-      ),
+    metric: percent('failed calls', 100, 'metricStoreFailures', (limiter, period) =>
+      limiter.metricStoreLatency({ period, statistic: 'SampleCount' }),
+    ),
     happened: (n) => `${n} % or more of the calls to the state table failed in 5 minutes`,
     advice: 'The metrics’ lines in the log count the reasons, in "failures"',
   },
@@ -120,14 +122,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     unit: 'percent',
     period: FIVE,
     periods: 1,
-    metric: (limiter, period) =>
-      percent(
-        limiter.metricErrors({ period }),
-        limiter.metricInvocations({ period }),
-        MIN_COUNTS.errors,
-        'failed requests, %',
-        period,
-      ),
+    metric: percent('failed requests', 10, 'metricErrors'),
     happened: (n) => `${n} % or more of the authorizer’s invocations ended in an error in 5 minutes`,
     advice:
       'Clients get a 500. A 401 of a REST or WebSocket API counts, too: raise this threshold above what bad tokens cause',
@@ -173,14 +168,7 @@ export const ALARMS: Readonly<Record<AlarmName, AlarmSpec>> = {
     unit: 'percent',
     period: FIVE,
     periods: 3,
-    metric: (limiter, period) =>
-      percent(
-        limiter.metricDenied({ period }),
-        limiter.metricInvocations({ period }),
-        MIN_COUNTS.requests,
-        'denied requests, %',
-        period,
-      ),
+    metric: percent('denied requests', 100, 'metricDenied'),
     happened: (n) => `${n} % or more of all requests were denied, for 15 minutes`,
     advice: 'A flood, a client that loops, or a limit that is too small. Find out who is denied and by which policy',
   },
