@@ -4,7 +4,7 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
-import { estimateCapacity } from './capacity'
+import { estimateCapacity, wholeOf } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
@@ -19,6 +19,7 @@ import {
   mostPools,
   mostUnits,
   type Pool,
+  type PoolCount,
   poolKeyOf,
   spendableIn,
   standingOf,
@@ -33,9 +34,10 @@ const LOW = 1 / 8
 const TURN_MS = 250
 /** Writes that have failed, at most, that an instance adds to those that its pool counts. */
 const MOST_FAILED = 8
-/** After how long an instance looks whether a deposit was made, in milliseconds, and by how much longer each time. */
+/** After how long an instance looks whether a deposit was made, in milliseconds: twice as long each time. */
 const LOOK_MS = 8
-const LONGER_MS = 4
+/** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
+const FOR_THOUSANDS = 10
 /** When it makes that deposit itself, in milliseconds at least. */
 const ABANDONED_MS = 60
 
@@ -54,14 +56,15 @@ export class Grants {
    * The units of the request at least, and as many more as its instance will need; or none and a denial.
    *
    * Where the own item takes no more writes, its units are in pools, or should be. Who fills a pool reads in the own
-   * item how many there are, and the others learn it from pools: if thousands read it, deposits would fail.
+   * item how many there are, and the others learn it from pools: if thousands asked the own item, deposits would fail.
    */
   async take(ask: Ask): Promise<Grant> {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
+    const most = mostPools(policies, this.items.now())
+    if (most > 1 && isNew(ask, this.items.now())) state.pools = await this.firstSeen(ask)
     if (state.pools.count > 1) return this.fromPool(ask)
     return this.fromItem(ask).catch((error) => {
-      const most = mostPools(policies, this.items.now())
       if (!isHotKey(error) || most === 1) throw error
       state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
       state.throttled = undefined // its pools are other items
@@ -85,6 +88,14 @@ export class Grants {
     return spendableIn(await this.items.run(key, seePool(this.items, key)), this.items.now())
   }
 
+  /** What an instance that is new to the subject sees in one of its first pools. */
+  private async firstSeen({ state, deadline }: Ask): Promise<PoolCount> {
+    const key = poolKeyOf(state.key, state.poolName, state.place % FIRST_POOLS)
+    const pool = await this.toPool(state, () => this.items.run(key, seePool(this.items, key), deadline))
+    const [count, stamp] = isClaimed(pool) ? [FIRST_POOLS, UNSEEN] : [1, 0] // some are about to be filled
+    return pool.since > 0 ? pool.pools : { count, stamp }
+  }
+
   private fromItem(ask: Ask): Promise<Grant> {
     const { state, least } = ask
     return this.own.charge(ask, (available, now): Size => {
@@ -95,7 +106,7 @@ export class Grants {
 
   private async fromPool(ask: Ask): Promise<Grant> {
     const { state, policies, least, deadline } = ask
-    for (let usualMs = LOOK_MS; ; usualMs += LONGER_MS) {
+    for (let usualMs = LOOK_MS; ; usualMs *= 2) {
       const key = poolKey(state)
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
@@ -207,6 +218,12 @@ export class Grants {
     return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt
   }
 }
+
+/** Whether an instance is new to a subject that may have thousands of them. */
+const isNew = ({ state: { pools }, policies }: Ask, now: EpochMs): boolean =>
+  pools.count === 1 &&
+  pools.stamp === UNSEEN &&
+  policies.every((policy) => wholeOf(policy, now) >= FOR_THOUSANDS * policy.windowMs)
 
 /** Where an instance's pool is; `undefined` where there are none. */
 const poolKey = ({ key, poolName, pools: { count }, place }: LeaseState): string | undefined =>

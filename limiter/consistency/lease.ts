@@ -43,7 +43,7 @@ export interface LeaseState extends Pauses {
   forgotten?: boolean
 }
 
-/** Stamp of a number of pools that no item has told: the subject's own was throttled, so there should be some. */
+/** Stamp of a number of pools that no item has told: of 1 by a new instance, of more as the own item was throttled. */
 export const UNSEEN = -1
 
 /**

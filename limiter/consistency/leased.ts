@@ -10,7 +10,7 @@ import { allAllow } from '../steps'
 import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity, wholeOf } from './capacity'
 import { Grants } from './grants'
-import { isSpendable, type Lease, type LeaseState, withMore } from './lease'
+import { isSpendable, type Lease, type LeaseState, UNSEEN, withMore } from './lease'
 import { pauseLeftMs } from './lease-pauses'
 import { LeaseSize } from './lease-size'
 import { MAX_POOLS } from './pools'
@@ -223,7 +223,7 @@ const newState = (key: string, terms: string, shortestMs: number): LeaseState =>
   key,
   poolName: prefixOf('pool', terms),
   size: new LeaseSize(shortestMs),
-  pools: { count: 1, stamp: 0 },
+  pools: { count: 1, stamp: UNSEEN },
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,

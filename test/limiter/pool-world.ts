@@ -65,6 +65,8 @@ export class PoolWorld {
   readonly store = new MemoryStore()
   faults: Faults = NO_FAULTS
   readonly broken: string[] = []
+  /** Each call, in order. */
+  readonly asked: string[] = []
   /** Units charged to the own item, by policy and window. */
   readonly charged = new Map<string, number>()
   readonly pooled = { deposited: 0, drawn: 0 }
@@ -210,6 +212,7 @@ class Wire implements StateStore {
 
   private async sent<T extends object>(key: string, call: () => Promise<T>, isWrite = false): Promise<T> {
     const { time, faults, random } = this.world
+    this.world.asked.push(`${isWrite ? 'write' : 'read'} ${key === KEY ? 'the own item' : 'a pool'}`)
     const isHot = isWrite && random() < (key === KEY ? faults.hot : faults.hotPool)
     let chance = random()
     const isFate = (share: number) => {

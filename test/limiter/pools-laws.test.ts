@@ -4,7 +4,7 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { runs } from '../runs'
 import { type Faults, type Instance, NO_FAULTS, PoolWorld, SUBJECT } from './pool-world'
 
-type Kind = 'nothing else' | 'other limits' | 'clocks that differ' | 'resets'
+type Kind = 'nothing else' | 'other limits' | 'clocks that differ' | 'resets' | 'new instances'
 
 /** Instances that lease one subject, whose item gets too many writes now and then, while much goes wrong. */
 async function course(seed: number, kind: Kind): Promise<PoolWorld> {
@@ -12,7 +12,9 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const { random, time, windowMs } = world
   const pick = <T>(...of: T[]): T => of[world.below(of.length)]!
   const upTo = (most: number) => pick(0, most * random())
-  const limit = pick(100, 300, 1000)
+  const isLarge = kind === 'new instances' // who looks for pools first where a limit is for thousands of them
+  const unit = isLarge ? 100 : 1
+  const limit = unit * pick(100, 300, 1000)
   const window = `${windowMs}ms` as const
   const policy: PolicyInput = { name: 'all', algorithm: 'fixed-window', limit, window, consistency: 'leased' }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
@@ -20,7 +22,8 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const uninstall = time.install(seed)
   try {
     const skewMs = () => (kind === 'clocks that differ' ? world.below(400) - 200 : 0)
-    const size = pick(2, 3, 5)
+    const size = isLarge ? 12 : pick(2, 3, 5)
+    const begun = (at: number) => (isLarge ? instances.slice(0, 2 + (10 * at) / BUSY_MS) : instances)
     const instances = Array.from({ length: size }, () => world.instance(policies, skewMs()))
     const freeze = (one: Instance, until: number) =>
       Object.assign(one, { frozenUntil: Math.max(one.frozenUntil, until) })
@@ -51,8 +54,8 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
     }
     const refundOneIn = pick(0, 0, 5)
     for (let at = 0; at < BUSY_MS; at += 3 * (0.5 + random())) {
-      const instance = world.below(12) === 0 ? pick(...others) : pick(...instances)
-      const cost = world.below(200) === 0 ? 2 * limit + 1 : world.below(6) === 0 ? 1 + world.below(3) : 1
+      const instance = world.below(12) === 0 ? pick(...others) : pick(...begun(at))
+      const cost = world.below(200) === 0 ? 2 * limit + 1 : unit * (world.below(6) === 0 ? 1 + world.below(3) : 1)
       time.after(at, () => void world.take(instance, cost, refundOneIn), instance)
     }
     for (let i = world.below(4); i > 0; i--)
@@ -73,14 +76,14 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
     uninstall()
   }
   const most = kind === 'other limits' ? 2 * limit : limit
-  if (kind === 'nothing else' || kind === 'other limits') world.judgeWindows(most)
+  if (kind === 'nothing else' || kind === 'other limits' || isLarge) world.judgeWindows(most)
   world.judgeUnits()
   return world
 }
 
 const BUSY_MS = 3500
 
-describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets'] satisfies Kind[])(
+describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets', 'new instances'] satisfies Kind[])(
   'units in pools, with answers lost, copies, freezes, crashes, refunds and %s,',
   (kind) => {
     it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {

@@ -22,10 +22,8 @@ async function pooled(
   policies: readonly PolicyInput[],
   ask: (world: PoolWorld, instances: readonly Instance[]) => Promise<void>,
 ): Promise<void> {
-  const world = new PoolWorld(1, 60_000)
-  world.prefix = compiled(...policies)[0]!.prefix
-  const uninstall = world.time.install(1)
-  try {
+  await inWorld(async (world) => {
+    world.prefix = compiled(...policies)[0]!.prefix
     const instances = [1, 2, 3].map(() => world.instance(policies))
     world.faults = { ...NO_FAULTS, hot: 1 }
     await busy(world, instances, 60)
@@ -33,6 +31,14 @@ async function pooled(
     await busy(world, instances, 1500)
     expect(poolNamesIn(await world.store.read(KEY))).toHaveLength(1)
     await ask(world, instances)
+  })
+}
+
+async function inWorld(run: (world: PoolWorld) => Promise<void>): Promise<void> {
+  const world = new PoolWorld(1, 60_000)
+  const uninstall = world.time.install(1)
+  try {
+    await run(world)
   } finally {
     uninstall()
   }
@@ -46,6 +52,13 @@ async function busy(world: PoolWorld, instances: readonly Instance[], ms: number
     world.time.after(at, () => void world.take(instance, 1), instance)
   }
   await world.time.runUntil(world.time.sinceStart + ms + 100)
+}
+
+/** What an instance asks for its first unit. */
+async function askedFirst(world: PoolWorld, policy: PolicyInput): Promise<string[]> {
+  const before = world.asked.length
+  await busy(world, [world.instance([policy])], 1)
+  return world.asked.slice(before)
 }
 
 /** Runs what makes calls to the store. */
@@ -136,5 +149,36 @@ describe('a subject whose units lie in pools', () => {
       expect(await usedOf(world, all)).toEqual([0])
       await busy(world, instances, 1500)
       expect(await usedOf(world, all)).not.toEqual([0])
+    }))
+})
+
+describe('an instance that is new to a subject with 10,000 units a second and more', () => {
+  const large: PolicyInput = { ...all, limit: 600_000 }
+
+  it('draws from a pool, and asks nothing of the own item', () =>
+    pooled([large], async (world) => {
+      const many = Array.from({ length: 30 }, () => world.instance([large]))
+      await busy(world, many, 300) // until all four pools are filled
+      for (let i = 0; i < 5; i++) expect(await askedFirst(world, large)).toEqual(['read a pool', 'write a pool'])
+    }))
+
+  it('leases from the own item where there is no pool', () =>
+    inWorld(async (world) => {
+      expect(await askedFirst(world, large)).toEqual(['read a pool', 'write the own item'])
+      for (const form of [{ limit: 599_999 }, { overrun: '10%' }] as const)
+        expect(await askedFirst(world, { ...large, ...form })).toEqual(['write the own item'])
+    }))
+
+  it('waits for the first deposit where one finds the own item throttled', () =>
+    inWorld(async (world) => {
+      const instances = Array.from({ length: 40 }, () => world.instance([large]))
+      world.faults = { ...NO_FAULTS, hot: 1 }
+      await busy(world, instances.slice(0, 20), 20)
+      world.faults = NO_FAULTS
+      const before = world.asked.length
+      await busy(world, instances.slice(20), 20)
+      const own = world.asked.slice(before).filter((call) => call === 'write the own item')
+      expect(own.length).toBeLessThanOrEqual(8) // all of them deposits
+      expect(world.tally).toMatchObject({ allowed: 20, degraded: 0 })
     }))
 })
