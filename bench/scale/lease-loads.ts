@@ -16,6 +16,7 @@ class LeasedFleet {
   readonly tally = { requests: 0, allowed: 0, denied: 0, degraded: 0 }
   /** Requests before the first that was denied. */
   firstDenied: number | undefined
+  private readonly begun = new Set<Limiter>()
 
   constructor(
     private readonly policies: readonly PolicyInput[],
@@ -40,6 +41,14 @@ class LeasedFleet {
     for (let i = 0; i < count; i++) this.instances.push(this.limiter(skewMs && skewMs * (2 * this.random() - 1)))
   }
 
+  /** @returns what the time waits for: the first request of an instance loads code. */
+  begin(limiter: Limiter): Promise<unknown> | undefined {
+    void this.take(limiter)
+    if (this.begun.has(limiter)) return undefined
+    this.begun.add(limiter)
+    return codeLoaded()
+  }
+
   async take(limiter: Limiter): Promise<void> {
     const number = this.tally.requests++
     const { allowed, degraded } = await limiter.take('everybody')
@@ -55,9 +64,23 @@ class LeasedFleet {
     )
   }
 
+  /** @throws Error if a request was not answered by then: nothing would have been measured. */
+  async end(ms: number): Promise<undefined> {
+    await this.time.runUntil(ms)
+    const { requests, allowed, denied, degraded } = this.tally
+    const unanswered = requests - allowed - denied - degraded
+    if (unanswered > 0) throw new Error(`${unanswered} of ${requests} simulated requests were not answered`)
+  }
+
   get calls(): number {
     return this.table.writes + this.table.reads
   }
+}
+
+/** Resolves once the code is there that limiters have asked for: one file, and then another. */
+async function codeLoaded(): Promise<void> {
+  await import('../../limiter/rate-limiter.ts')
+  await import('../../limiter/consistency/leased.ts')
 }
 
 /** What was admitted of a load, and the calls that it took. */
@@ -139,13 +162,11 @@ export const burst = ({ policies, requests, withinMs, instances, seed = 1 }: Bur
   inVirtualTime(policies, seed, async (fleet) => {
     fleet.add(instances, 0)
     for (let i = 0; i < requests; i++) {
-      fleet.time.after(
-        700 + (i * withinMs) / requests,
-        () => void fleet.take(fleet.instances[below(fleet.random, instances)]!),
+      fleet.time.after(700 + (i * withinMs) / requests, () =>
+        fleet.begin(fleet.instances[below(fleet.random, instances)]!),
       )
     }
-    await fleet.time.runUntil(withinMs + 10_000)
-    return undefined
+    return fleet.end(withinMs + 10_000)
   })
 
 export interface Bursts {
@@ -171,9 +192,8 @@ export const burstsOnFrozenInstances = ({
     for (let b = 0; b < bursts; b++) {
       const limiter = fleet.limiter()
       for (let i = 0; i < size; i++)
-        fleet.time.after(1000 + b * 60_000 + (i * withinMs) / size, () => void fleet.take(limiter))
-      for (let i = 0; i < thawed; i++) fleet.time.after(61_500 + b * 60_000 + i * 10, () => void fleet.take(limiter))
+        fleet.time.after(1000 + b * 60_000 + (i * withinMs) / size, () => fleet.begin(limiter))
+      for (let i = 0; i < thawed; i++) fleet.time.after(61_500 + b * 60_000 + i * 10, () => fleet.begin(limiter))
     }
-    await fleet.time.runUntil(bursts * 60_000 + 120_000)
-    return undefined
+    return fleet.end(bursts * 60_000 + 120_000)
   })
