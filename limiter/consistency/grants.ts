@@ -113,7 +113,8 @@ export class Grants {
       const now = this.items.now()
       learnCount(state, pool, units > 0)
       if (units > 0) {
-        if (this.isLow(ask, pool, now)) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
+        const isLow = poolKey(state) === key && this.isLow(ask, pool, now)
+        if (isLow) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }

@@ -47,12 +47,12 @@ export interface LeaseState extends Pauses {
 export const UNSEEN = -1
 
 /**
- * Learns from a pool how many there are: not before it is empty, for nobody else would draw what it has, unless the
- * instance knows nothing yet. Then one that was filled before the own item was throttled may say that there are none.
+ * Learns from a pool how many there are. That there are fewer, not before it is empty: nobody else would draw what it
+ * has. That there are none, not once the own item was throttled: the pool may have been filled before.
  */
 export function learnCount(state: LeaseState, { since, pools }: Pool, hasUnits: boolean): void {
-  const { stamp } = state.pools
-  const isIgnored = stamp === UNSEEN ? pools.count === 1 : hasUnits
+  const { count, stamp } = state.pools
+  const isIgnored = stamp === UNSEEN ? pools.count === 1 : hasUnits && pools.count < count
   if (since > 0 && pools.stamp > stamp && !isIgnored) state.pools = pools
 }
 

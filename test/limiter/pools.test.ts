@@ -1,3 +1,4 @@
+import { type LeaseState, learnCount } from '../../limiter/consistency/lease'
 import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
 import {
   countIn,
@@ -234,6 +235,22 @@ describe('the number of pools', () => {
     const pool = await busy(first, perSecond, forMs)
     expect(await decided(first, { ...pool, pools: { count: 1, stamp: 0 } })).toBe(4) // counted while there was one
     expect(await decided(first, pool)).toBe(count)
+  })
+
+  test.each([
+    [16, true, 4, 16], // nobody depends on this instance
+    [4, true, 16, 16], // nobody else would draw what it has
+    [4, false, 16, 4],
+    [1, false, 16, 1],
+  ])('is learnt to be %i from a pool, with units: %s', (told, hasUnits, known, learnt) => {
+    for (const [stamp, count] of [
+      [2, known],
+      [1, learnt],
+    ] as const) {
+      const state = { pools: { count: known, stamp } } as LeaseState
+      learnCount(state, { ...poolOf(undefined), since: T, pools: { count: told, stamp: 2 } }, hasUnits)
+      expect(state.pools.count).toBe(count)
+    }
   })
 
   it('is no more than leaves twenty units to each, and one where units pass that are not charged', () => {
