@@ -23,8 +23,8 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   try {
     const skewMs = () => (kind === 'clocks that differ' ? world.below(400) - 200 : 0)
     const size = isLarge ? 12 : pick(2, 3, 5)
-    const begun = (at: number) => (isLarge ? instances.slice(0, 2 + (10 * at) / BUSY_MS) : instances)
     const instances = Array.from({ length: size }, () => world.instance(policies, skewMs()))
+    const begun = (at: number) => (isLarge ? instances.slice(0, 2 + (10 * at) / BUSY_MS) : instances)
     const freeze = (one: Instance, until: number) =>
       Object.assign(one, { frozenUntil: Math.max(one.frozenUntil, until) })
     const others = [world.instance([{ ...policy, consistency: 'strict' }], skewMs(), { autoLease: false })] // no leases
