@@ -6,8 +6,10 @@ import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity, wholeOf } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
+import { drawnOnce, emptyFor } from './lease-pauses'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
+import { isBusy } from './pool-count'
 import { claim, deposit, draw, seePool } from './pool-plans'
 import {
   allowedBy,
@@ -79,6 +81,7 @@ export class Grants {
     if (!empty || units < empty.units) return undefined
     const leftMs = empty.until - now
     if (leftMs <= 0 || leftMs > this.items.options.denialTtlMs) return undefined
+    if (isBusy(empty.pool, now)) state.size.spent(units, now) // a pace learnt only from what is allowed draws too often
     return deniedBy(empty.pool, policies, now, empty.until)
   }
 
@@ -115,6 +118,7 @@ export class Grants {
       if (units > 0) {
         const isLow = poolKey(state) === key && this.isLow(ask, pool, now)
         if (isLow) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
+        state.empty = drawnOnce(pool, now)
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
@@ -235,15 +239,4 @@ function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
   const now = performance.now()
   if (state.claim?.generation !== generation) state.claim = { generation, seenAt: now }
   return now - state.claim.seenAt >= ABANDONED_MS * (1 + Math.random()) // not all at once
-}
-
-/**
- * Until when an instance does not ask a pool again that has no units for it. Where units come back one by one, the
- * instances of a pool take turns, so that one of them makes the next deposit and few wait for it.
- */
-function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): LeaseState['empty'] {
-  if (units < pool.refused) return undefined
-  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
-  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
-  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
 }

@@ -1,10 +1,10 @@
 import { add, atLeast, exactly, numberOf, remove, replace, set, stillAt, when } from '../algorithms/conditional-write'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
+import { countingMs, isBusy, wantedPools } from './pool-count'
 import {
   asNumber,
   countIn,
-  countingMs,
   POOL_PREFIX,
   type Pool,
   type PoolCount,
@@ -13,7 +13,6 @@ import {
   poolOf,
   poolsOf,
   spendableIn,
-  wantedPools,
 } from './pools'
 
 /** Lists of policies whose pools an item names at most. */
@@ -76,7 +75,8 @@ export function* draw(
     const item = items.view(key)?.item
     const pool = poolOf(item)
     const now = items.now()
-    const units = spendableIn(pool, now) > 0 ? unitsOf(pool) : 0
+    const isStale = !isFresh && isBusy(pool, now) && pool.emptyUntil <= now // others have drawn and filled it since
+    const units = !isStale && spendableIn(pool, now) > 0 ? unitsOf(pool) : 0
     if (units > 0) {
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
       const write = when(guard, add('l', -units), add('u', units), add('n', writes))

@@ -10,13 +10,8 @@ import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
 /** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
 export const POOL_PREFIX = 'p0__'
 
-/** An item takes 1,000 writes a second: above this many there are twice as many pools, and four times as many above. */
-const MANY_PER_SECOND = 500
-const TOO_MANY_PER_SECOND = 800
-/** Below this there are half as many. */
-const FEW_PER_SECOND = 80
-/** That is in a second, or longer, in milliseconds; a new number of pools becomes no smaller for twice that. */
-const COUNTED_MS = 1000
+/** Writes and units drawn are those in a second, or longer, in milliseconds. */
+export const COUNTED_MS = 1000
 /** So many there are first, and so many are looked for by who has seen none. */
 export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
@@ -150,12 +145,12 @@ export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCou
   left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
 
 /** What a pool counts is of the number of pools that stands in it. */
-const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
+export const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
 
-const countOf = (fields: Fields | undefined): PoolCount => ({
+export const countOf = (fields: Fields | undefined): PoolCount => ({
   count: Math.max(1, numberOf(fields, 's')),
   stamp: numberOf(fields, 'd'),
 })
@@ -190,35 +185,6 @@ export const asNumber = ({ prefix, quota, nonBlocking }: CompiledPolicy): number
   Buffer.from(prefixOf(prefix, JSON.stringify([quota, nonBlocking]))).readUInt32BE()
 
 export const poolFieldsIn = (item: Item | undefined): Fields | undefined => item?.policies[POOL_PREFIX]
-
-/**
- * How many pools there should be, by the writes that one of them had.
- *
- * @param own the subject's item as it is now.
- * @param evidence one of them as it is, or that the own item had more writes than it takes.
- */
-export function wantedPools(
-  own: Item,
-  evidence: Pool | 'throttled',
-  policies: readonly CompiledPolicy[],
-  now: EpochMs,
-): number {
-  const { count, stamp } = countOf(poolFieldsIn(own))
-  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
-  if (evidence === 'throttled') return count === 1 ? Math.min(most, FIRST_POOLS) : count
-  if (!isCounted(evidence, stamp)) return count
-  const { since, writes } = evidence
-  const perSecond = (writes * 1000) / Math.max(COUNTED_MS, now - since) // at least
-  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
-  if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
-  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  const isFew = perSecond < FEW_PER_SECOND && now - since >= countingMs(policies)
-  return isFew && !isNew ? Math.max(1, count / 2) : count
-}
-
-/** Writes are counted for the last window, and in long ones for a minute: every window begins with many. */
-export const countingMs = (policies: readonly CompiledPolicy[]): number =>
-  Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))
 
 /** What a pool remembers of verdicts. */
 export const standingOf = (verdicts: Verdicts, now: EpochMs): number[] =>

@@ -1,0 +1,120 @@
+import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { MAX_POOLS, poolKeyOf, poolOf, standingOf, turnMs } from '../../limiter/consistency/pools'
+import { Decider } from '../../limiter/decider'
+import { PREFIX_LENGTH } from '../../limiter/stores/attribute-prefix'
+import type { Item, ItemWrite } from '../../limiter/stores/store'
+import { subjectKey } from '../../limiter/subject-key'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const LIMIT = 500_000
+const all: PolicyInput = { name: 'all', limit: LIMIT, window: '1s', algorithm: 'fixed-window', consistency: 'leased' }
+const KEY = subjectKey('all')
+const TURN_MS = turnMs(MAX_POOLS)
+
+/** What the pools are that an instance draws from. */
+interface Pools {
+  readonly count?: number
+  /** Writes that each has counted within a second. */
+  readonly writes?: number
+  /** Units come back one by one. */
+  readonly trickles?: boolean
+  readonly endsInMs?: number
+}
+
+/** An instance that is new to a subject with such pools, and what it asks of the store. */
+async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInMs = 900 }: Pools) {
+  const state = { now: MIDNIGHT }
+  const clock = () => state.now
+  const store = new MemoryStore()
+  const calls: string[] = []
+  let firstKey = ''
+  const counting = {
+    read: (key: string): Promise<Item> => {
+      firstKey ||= key
+      calls.push('read')
+      return store.read(key)
+    },
+    write: (key: string, write: ItemWrite) => {
+      calls.push('write')
+      return store.write(key, write)
+    },
+    delete: (...args: Parameters<MemoryStore['delete']>) => store.delete(...args),
+  }
+  const instance = () => createLimiter({ store: counting, clock, policies: [all] })
+  await instance().take('all') // looks for a pool
+  const name = firstKey.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
+
+  const policies = compiled(all)
+  const options = { store, clock, deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000, maxSubjects: 100 }
+  const items = new Decider({ ...options, onEvent: () => {} })
+  for (let place = 0; place < count; place++) {
+    const key = poolKeyOf(KEY, name, place)
+    const seen = poolOf(await store.read(key))
+    const claimed = (await items.run(key, claim(items, { key, policies }, seen)))!
+    const made = {
+      units: 1000,
+      chargedAt: state.now,
+      endsAt: state.now + endsInMs,
+      pools: { count, stamp: state.now + 1 },
+      standing: standingOf([{ allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }], state.now),
+      emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
+      refused: 1,
+      ample: false,
+    }
+    await items.run(key, deposit(items, { key, policies }, claimed, made))
+    await items.run(
+      key,
+      draw(items, { key, policies }, () => 1, writes),
+    )
+  }
+  calls.length = 0
+  const { take } = instance()
+  /** Takes so many, and says how many are allowed and what was asked meanwhile. */
+  const takes = async (requests: number) => {
+    const from = calls.length
+    let allowed = 0
+    for (let i = 0; i < requests; i++) if ((await take('all')).allowed) allowed++
+    return { allowed, calls: calls.slice(from) }
+  }
+  return Object.assign(state, { take, takes })
+}
+
+describe('an instance', () => {
+  it('draws once in a turn from a busy pool', async () => {
+    const one = await newTo({})
+    expect(await one.takes(1)).toMatchObject({ allowed: 1 })
+    expect(await one.take('all')).toMatchObject({ allowed: false, degraded: false, retryAfterMs: TURN_MS })
+    one.now += TURN_MS - 1
+    expect(await one.takes(5)).toEqual({ allowed: 0, calls: [] })
+    one.now += 1
+    expect(await one.takes(1)).toEqual({ allowed: 1, calls: ['read', 'write'] }) // others have drawn from it since
+  })
+
+  it('draws what it was asked for, not what it had to spend', async () => {
+    const one = await newTo({})
+    expect((await one.takes(100)).allowed).toBe(1)
+    one.now += TURN_MS
+    const { allowed } = await one.takes(500)
+    expect(allowed).toBeGreaterThan(100)
+    expect(allowed).toBeLessThan(300)
+  })
+
+  it.each<[string, Pools]>([
+    ['that gets few writes', { writes: 200 }],
+    ['of which there may be more', { count: MAX_POOLS / 2 }],
+    ['that has units for long', { trickles: false }],
+  ])('draws from a pool %s as often as it needs to, without a read', async (_, pools) => {
+    const one = await newTo(pools)
+    await one.takes(1)
+    const { allowed, calls } = await one.takes(50)
+    expect(allowed).toBe(50)
+    expect(new Set(calls)).toEqual(new Set(['write']))
+  })
+
+  it('draws once where units end before the next turn', async () => {
+    const one = await newTo({ trickles: false, endsInMs: TURN_MS - 10 })
+    expect((await one.takes(50)).allowed).toBe(1)
+  })
+})
