@@ -6,17 +6,18 @@ import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity, wholeOf } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
-import { drawnOnce, emptyFor } from './lease-pauses'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { isBusy } from './pool-count'
 import { claim, deposit, draw, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
   depositOf,
+  drawnOnce,
+  emptyFor,
   FIRST_POOLS,
   isAmple,
+  isBusy,
   isClaimed,
   mostPools,
   mostUnits,

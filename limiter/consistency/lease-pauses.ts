@@ -1,8 +1,6 @@
 import type { EpochMs } from '../clock'
 import type { StoreUnavailableError } from '../errors'
-import type { LeaseState, Pauses } from './lease'
-import { isBusy } from './pool-count'
-import { type Pool, trickles, turnMs } from './pools'
+import type { Pauses } from './lease'
 
 /** No pause is longer, in milliseconds: a later end was set before the clock was. */
 const MAX_PAUSE_MS = 2000
@@ -27,18 +25,3 @@ export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now
 export function throwIfThrottled({ throttled }: Pauses, now: EpochMs): void {
   if (throttled && now < throttled.until && throttled.until - now <= 2 * LONGEST_RETRY_MS) throw throttled.error
 }
-
-/**
- * Until when an instance does not ask a pool again that has no units for it. Where units come back one by one, the
- * instances of a pool take turns, so that one of them makes the next deposit and few wait for it.
- */
-export function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): LeaseState['empty'] {
-  if (units < pool.refused) return undefined
-  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
-  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
-  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
-}
-
-/** The same after a draw: of a busy pool, an instance draws once in a turn. */
-export const drawnOnce = (pool: Pool, now: EpochMs): LeaseState['empty'] =>
-  isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined

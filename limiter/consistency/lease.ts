@@ -3,7 +3,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
-import type { Pool, PoolCount } from './pools'
+import type { Empty, Pool, PoolCount } from './pools'
 
 /** Units that are charged already, and how the policies stood just after. */
 export interface Lease {
@@ -32,7 +32,7 @@ export interface LeaseState extends Pauses {
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
   /** Its pool had no units for so large a request. */
-  empty?: { readonly units: number; readonly until: EpochMs; readonly pool: Pool }
+  empty?: Empty | undefined
   /** Its pool was claimed by another instance when it looked first. */
   claim?: { readonly generation: number; readonly seenAt: number }
   lease?: Lease

@@ -1,10 +1,19 @@
 import { add, atLeast, exactly, numberOf, remove, replace, set, stillAt, when } from '../algorithms/conditional-write'
+import type { EpochMs } from '../clock'
+import type { CompiledPolicy } from '../compiled-policy'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
-import { countingMs, isBusy, wantedPools } from './pool-count'
+import type { Item } from '../stores/store'
 import {
   asNumber,
+  COUNTED_MS,
   countIn,
+  countOf,
+  FIRST_POOLS,
+  isBusy,
+  isCounted,
+  MANY_PER_SECOND,
+  mostPools,
   POOL_PREFIX,
   type Pool,
   type PoolCount,
@@ -13,8 +22,13 @@ import {
   poolOf,
   poolsOf,
   spendableIn,
+  writesPerSecond,
 } from './pools'
 
+/** Above so many writes a second there are four times as many pools. */
+const TOO_MANY_PER_SECOND = 800
+/** Below this there are half as many. */
+const FEW_PER_SECOND = 80
 /** Lists of policies whose pools an item names at most. */
 const MOST_NAMES = 16
 
@@ -142,3 +156,31 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
 }
 
 const half = (count: number): number => Math.floor(count / 2)
+
+/**
+ * How many pools there should be, by the writes that one of them had.
+ *
+ * @param own the subject's item as it is now.
+ * @param evidence one of them as it is, or that the own item had more writes than it takes.
+ */
+function wantedPools(
+  own: Item,
+  evidence: Pool | 'throttled',
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): number {
+  const { count, stamp } = countOf(poolFieldsIn(own))
+  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
+  if (evidence === 'throttled') return count === 1 ? Math.min(most, FIRST_POOLS) : count
+  if (!isCounted(evidence, stamp)) return count
+  const perSecond = writesPerSecond(evidence, now)
+  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
+  if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
+  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
+  const isFew = perSecond < FEW_PER_SECOND && now - evidence.since >= countingMs(policies)
+  return isFew && !isNew ? Math.max(1, count / 2) : count
+}
+
+/** Writes are counted for the last window, and in long ones for a minute: every window begins with many. */
+const countingMs = (policies: readonly CompiledPolicy[]): number =>
+  Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))

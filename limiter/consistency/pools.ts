@@ -10,6 +10,8 @@ import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
 /** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
 export const POOL_PREFIX = 'p0__'
 
+/** An item takes 1,000 writes a second: above this many there are twice as many pools. */
+export const MANY_PER_SECOND = 500
 /** Writes and units drawn are those in a second, or longer, in milliseconds. */
 export const COUNTED_MS = 1000
 /** So many there are first, and so many are looked for by who has seen none. */
@@ -96,8 +98,40 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
 export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
+/**
+ * Whether instances save writes to a pool: there can be no more pools, this one gets more writes than it had when there
+ * became so many, and a draw brings few units: they come back one by one, or end soon.
+ */
+export const isBusy = (pool: Pool, now: EpochMs): boolean =>
+  pool.pools.count === MAX_POOLS &&
+  writesPerSecond(pool, now) > MANY_PER_SECOND / 2 &&
+  (trickles(pool) || pool.endsAt - now < turnMs(MAX_POOLS))
+
+/** At least so many, as far as the pool has counted. */
+export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
+  (writes * 1000) / Math.max(COUNTED_MS, now - since)
+
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
 export const turnMs = (count: number): number => Math.max(SOON_MS, count / DEPOSITS_PER_MS)
+
+/** An instance does not ask a pool for so many units until then. */
+export interface Empty {
+  readonly units: number
+  readonly until: EpochMs
+  readonly pool: Pool
+}
+
+/** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
+export function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): Empty | undefined {
+  if (units < pool.refused) return undefined
+  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
+  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
+  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
+}
+
+/** That after a draw: of a busy pool, once in a turn. */
+export const drawnOnce = (pool: Pool, now: EpochMs): Empty | undefined =>
+  isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {

@@ -5,7 +5,7 @@
  * `test/limiter/imports.test.ts` to what docs/architecture.md says.
  */
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
-  'lines of source': { most: 67_500, goal: 58_500 },
+  'lines of source': { most: 67_550, goal: 58_500 },
   'files of limiter/': { most: 116, goal: 105 },
   'files of limiter/ beside its folders': { most: 26, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
