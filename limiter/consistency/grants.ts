@@ -13,8 +13,6 @@ import {
   allowedBy,
   deniedBy,
   depositOf,
-  drawnOnce,
-  emptyFor,
   FIRST_POOLS,
   isAmple,
   isBusy,
@@ -23,6 +21,8 @@ import {
   mostUnits,
   type Pool,
   type PoolCount,
+  pauseAfterDraw,
+  pauseOfEmpty,
   poolKeyOf,
   spendableIn,
   standingOf,
@@ -75,15 +75,18 @@ export class Grants {
     })
   }
 
-  /** The denial of a request for which its pool had no units a moment ago. */
+  /**
+   * The denial of a request that comes while its instance leaves the pool alone. One of a busy pool counts as spent: an
+   * instance that learnt its pace only from what is allowed would draw too often.
+   */
   cachedDenial(state: LeaseState, policies: readonly CompiledPolicy[], units: number): Verdicts | undefined {
-    const { empty } = state
+    const { pause } = state
     const now = this.items.now()
-    if (!empty || units < empty.units) return undefined
-    const leftMs = empty.until - now
+    if (!pause || units < pause.units) return undefined
+    const leftMs = pause.until - now
     if (leftMs <= 0 || leftMs > this.items.options.denialTtlMs) return undefined
-    if (isBusy(empty.pool, now)) state.size.spent(units, now) // a pace learnt only from what is allowed draws too often
-    return deniedBy(empty.pool, policies, now, empty.until)
+    if (isBusy(pause.pool, now)) state.size.spent(units, now)
+    return deniedBy(pause.pool, policies, now, pause.until)
   }
 
   /** What the pool has from which this instance draws. */
@@ -119,13 +122,13 @@ export class Grants {
       if (units > 0) {
         const isLow = poolKey(state) === key && this.isLow(ask, pool, now)
         if (isLow) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
-        state.empty = drawnOnce(pool, now)
+        state.pause = pauseAfterDraw(pool, now) ?? state.pause
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
-      state.empty = emptyFor(least, pool, isAwaited, now)
+      state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
       const lookMs = usualMs * (0.5 + Math.random())

@@ -3,7 +3,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import type { LeaseSize } from './lease-size'
-import type { Empty, Pool, PoolCount } from './pools'
+import type { Pool, PoolCount, PoolPause } from './pools'
 
 /** Units that are charged already, and how the policies stood just after. */
 export interface Lease {
@@ -31,8 +31,8 @@ export interface LeaseState extends Pauses {
   failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
-  /** Its pool had no units for so large a request. */
-  empty?: Empty | undefined
+  /** It leaves its pool alone: that had no units for so large a request, or the instance has had its turn. */
+  pause?: PoolPause | undefined
   /** Its pool was claimed by another instance when it looked first. */
   claim?: { readonly generation: number; readonly seenAt: number }
   lease?: Lease

@@ -27,7 +27,7 @@ import {
 
 /** Above so many writes a second there are four times as many pools. */
 const TOO_MANY_PER_SECOND = 800
-/** Below this there are half as many. */
+/** Below this there are half as many, two seconds after the last change at the earliest. */
 const FEW_PER_SECOND = 80
 /** Lists of policies whose pools an item names at most. */
 const MOST_NAMES = 16

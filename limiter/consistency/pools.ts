@@ -114,15 +114,15 @@ export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
 export const turnMs = (count: number): number => Math.max(SOON_MS, count / DEPOSITS_PER_MS)
 
-/** An instance does not ask a pool for so many units until then. */
-export interface Empty {
+/** Until then an instance does not ask its pool for so many units, or more. */
+export interface PoolPause {
   readonly units: number
   readonly until: EpochMs
   readonly pool: Pool
 }
 
 /** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
-export function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): Empty | undefined {
+export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
   if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
   const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
@@ -130,7 +130,7 @@ export function emptyFor(units: number, pool: Pool, isAwaited: boolean, now: Epo
 }
 
 /** That after a draw: of a busy pool, once in a turn. */
-export const drawnOnce = (pool: Pool, now: EpochMs): Empty | undefined =>
+export const pauseAfterDraw = (pool: Pool, now: EpochMs): PoolPause | undefined =>
   isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */

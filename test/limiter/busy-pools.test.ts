@@ -3,7 +3,6 @@ import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
 import { MAX_POOLS, poolKeyOf, poolOf, standingOf, turnMs } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { PREFIX_LENGTH } from '../../limiter/stores/attribute-prefix'
-import type { Item, ItemWrite } from '../../limiter/stores/store'
 import { subjectKey } from '../../limiter/subject-key'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -12,6 +11,21 @@ const LIMIT = 500_000
 const all: PolicyInput = { name: 'all', limit: LIMIT, window: '1s', algorithm: 'fixed-window', consistency: 'leased' }
 const KEY = subjectKey('all')
 const TURN_MS = turnMs(MAX_POOLS)
+
+/** A store that remembers its calls, in order. */
+class AskedStore extends MemoryStore {
+  readonly asked: { readonly what: 'read' | 'write'; readonly key: string }[] = []
+
+  override read(...call: Parameters<MemoryStore['read']>) {
+    this.asked.push({ what: 'read', key: call[0] })
+    return super.read(...call)
+  }
+
+  override write(...call: Parameters<MemoryStore['write']>) {
+    this.asked.push({ what: 'write', key: call[0] })
+    return super.write(...call)
+  }
+}
 
 /** What the pools are that an instance draws from. */
 interface Pools {
@@ -27,24 +41,10 @@ interface Pools {
 async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInMs = 900 }: Pools) {
   const state = { now: MIDNIGHT }
   const clock = () => state.now
-  const store = new MemoryStore()
-  const calls: string[] = []
-  let firstKey = ''
-  const counting = {
-    read: (key: string): Promise<Item> => {
-      firstKey ||= key
-      calls.push('read')
-      return store.read(key)
-    },
-    write: (key: string, write: ItemWrite) => {
-      calls.push('write')
-      return store.write(key, write)
-    },
-    delete: (...args: Parameters<MemoryStore['delete']>) => store.delete(...args),
-  }
-  const instance = () => createLimiter({ store: counting, clock, policies: [all] })
+  const store = new AskedStore()
+  const instance = () => createLimiter({ store, clock, policies: [all] })
   await instance().take('all') // looks for a pool
-  const name = firstKey.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
+  const name = store.asked[0]!.key.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
 
   const policies = compiled(all)
   const options = { store, clock, deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000, maxSubjects: 100 }
@@ -69,14 +69,13 @@ async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInM
       draw(items, { key, policies }, () => 1, writes),
     )
   }
-  calls.length = 0
   const { take } = instance()
   /** Takes so many, and says how many are allowed and what was asked meanwhile. */
   const takes = async (requests: number) => {
-    const from = calls.length
+    const from = store.asked.length
     let allowed = 0
     for (let i = 0; i < requests; i++) if ((await take('all')).allowed) allowed++
-    return { allowed, calls: calls.slice(from) }
+    return { allowed, calls: store.asked.slice(from).map(({ what }) => what) }
   }
   return Object.assign(state, { take, takes })
 }
