@@ -21,7 +21,7 @@ export interface SubjectRecord {
   line?: WaitingRequest[] | undefined
   /** Why a write failed because of the item itself, and until when none is sent. */
   failed?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
-  /** Its item got more writes than DynamoDB takes: it is leased until then. */
+  /** Its item got more writes than DynamoDB takes: it is leased until then at least. */
   hotUntil?: EpochMs
   /** Units that are held, by the terms of the policies. */
   leases?: Map<string, LeaseState>

@@ -43,6 +43,10 @@ function spendableMs(view: View | undefined, policy: CompiledPolicy, now: EpochM
 /** Units that a policy has when none are taken. */
 export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => counter.step({}, 0, now).verdict.remaining
 
+/** The most units that policies ever allow at once. */
+export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
+  Math.min(...policies.map((policy) => wholeOf(policy, now)))
+
 /** The units that each policy has left, if none were charged since the view. */
 export function remainingOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number[] {
   return policies.map((policy) => policy.counter.step(fieldsOf(view?.item, policy), 0, now).verdict.remaining)

@@ -4,11 +4,12 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
-import { estimateCapacity, wholeOf } from './capacity'
+import { estimateCapacity, mostUnits } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
+import { heedThrottled } from './lease-pauses'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, draw, seePool } from './pool-plans'
+import { claim, deposit, draw, isAbandoned, isNew, poolKey, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
@@ -18,7 +19,6 @@ import {
   isBusy,
   isClaimed,
   mostPools,
-  mostUnits,
   type Pool,
   type PoolCount,
   pauseAfterDraw,
@@ -39,10 +39,6 @@ const TURN_MS = 250
 const MOST_FAILED = 8
 /** After how long an instance looks whether a deposit was made, in milliseconds: twice as long each time. */
 const LOOK_MS = 8
-/** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
-const FOR_THOUSANDS = 10
-/** When it makes that deposit itself, in milliseconds at least. */
-const ABANDONED_MS = 60
 
 /** Where the units of leases come from: the subject's own item, or one of the pools that were filled from it. */
 export class Grants {
@@ -65,7 +61,7 @@ export class Grants {
     const { state, policies, least } = ask
     if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
     const most = mostPools(policies, this.items.now())
-    if (most > 1 && isNew(ask, this.items.now())) state.pools = await this.firstSeen(ask)
+    if (most > 1 && isNew(state, policies, this.items.now())) state.pools = await this.firstSeen(ask)
     if (state.pools.count > 1) return this.fromPool(ask)
     return this.fromItem(ask).catch((error) => {
       if (!isHotKey(error) || most === 1) throw error
@@ -128,6 +124,7 @@ export class Grants {
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
+      heedThrottled(state, pool.throttledUntil, now)
       state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
@@ -173,7 +170,8 @@ export class Grants {
       state.failedWrites++
       return undefined
     }
-    const pools = await this.own.decidePools(ask, claimed)
+    const release = (error: unknown) => this.release(key, ask, claimed, error)
+    const pools = await this.own.decidePools(ask, claimed).catch(release)
     if (poolKey(state) !== key) {
       await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, pools }), deadline)
       return undefined
@@ -182,12 +180,14 @@ export class Grants {
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, forMs, ample, 0))
     const wanted = Math.max(1, least)
-    const grant = await this.own.charge({ ...ask, least: wanted }, (available, now) => {
-      isTrickling = available.refill > available.left
-      ample = isAmple(claimed, available, pools, now)
-      const demand = { count: pools.count, own: ownUnits(now, available.endsInMs), isEnough: ample }
-      return { units: depositOf(claimed, available, demand, now), isScarce: false }
-    })
+    const grant = await this.own
+      .charge({ ...ask, least: wanted }, (available, now) => {
+        isTrickling = available.refill > available.left
+        ample = isAmple(claimed, available, pools, now)
+        const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample }
+        return { units: depositOf(claimed, available, demand, now), isScarce: false }
+      })
+      .catch(release)
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
     const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
@@ -202,9 +202,27 @@ export class Grants {
       standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: units > 0 ? 1 : wanted,
+      throttledUntil: 0,
     }
     await this.items.run(key, deposit(this.items, pool, claimed, made), deadline).catch(ignoreUnavailable)
     return { ...grant, units: taken }
+  }
+
+  /** Where the own item was throttled, all who draw from a claimed pool are told, and do not wait for a deposit. */
+  private async release(
+    key: string,
+    { state, policies, deadline }: Ask,
+    claimed: Pool,
+    error: unknown,
+  ): Promise<never> {
+    const { pools, throttled } = state
+    const throttledUntil = Math.ceil(Math.min(throttled?.until ?? 0, this.items.now() + turnMs(pools.count)))
+    const made = { ...claimed, pools, units: 0, throttledUntil }
+    if (isHotKey(error))
+      await this.items
+        .run(key, deposit(this.items, { key, policies }, claimed, made), deadline)
+        .catch(ignoreUnavailable)
+    throw error
   }
 
   /** Makes a call to a pool, and counts those that were throttled. */
@@ -226,21 +244,4 @@ export class Grants {
       return false
     return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt
   }
-}
-
-/** Whether an instance is new to a subject that may have thousands of them. */
-const isNew = ({ state: { pools }, policies }: Ask, now: EpochMs): boolean =>
-  pools.count === 1 &&
-  pools.stamp === UNSEEN &&
-  policies.every((policy) => wholeOf(policy, now) >= FOR_THOUSANDS * policy.windowMs)
-
-/** Where an instance's pool is; `undefined` where there are none. */
-const poolKey = ({ key, poolName, pools: { count }, place }: LeaseState): string | undefined =>
-  count === 1 ? undefined : poolKeyOf(key, poolName, place % count)
-
-/** Whether the instance that has claimed a pool has not made its deposit for too long. */
-function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
-  const now = performance.now()
-  if (state.claim?.generation !== generation) state.claim = { generation, seenAt: now }
-  return now - state.claim.seenAt >= ABANDONED_MS * (1 + Math.random()) // not all at once
 }

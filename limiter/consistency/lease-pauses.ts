@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { StoreUnavailableError } from '../errors'
+import { StoreUnavailableError } from '../errors'
 import type { Pauses } from './lease'
 
 /** No pause is longer, in milliseconds: a later end was set before the clock was. */
@@ -19,6 +19,14 @@ export function pauseLeftMs({ pausedUntil = 0 }: Pauses = {}, now: EpochMs): num
 export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now: EpochMs): void {
   const retryMs = Math.min(LONGEST_RETRY_MS, 2 * (pauses.throttled?.retryMs ?? RETRY_MS / 2))
   pauses.throttled = { error, retryMs, until: now + retryMs * (0.5 + Math.random()) }
+}
+
+/** @throws StoreUnavailableError where others have found the item throttled, until when it is not asked. */
+export function heedThrottled(pauses: Pauses, until: EpochMs, now: EpochMs): void {
+  if (until <= now) return
+  const error = new StoreUnavailableError('hot-key', 'the item gets more writes than the store takes, as others found')
+  pauses.throttled = { error, retryMs: RETRY_MS, until }
+  throwIfThrottled(pauses, now)
 }
 
 /** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */

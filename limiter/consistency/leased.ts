@@ -13,7 +13,8 @@ import { Grants } from './grants'
 import { isSpendable, type Lease, type LeaseState, UNSEEN, withMore } from './lease'
 import { pauseLeftMs } from './lease-pauses'
 import { LeaseSize } from './lease-size'
-import { MAX_POOLS } from './pools'
+import { type PoolsSeen, poolsSeen } from './pool-plans'
+import { countIn, MAX_POOLS } from './pools'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -49,14 +50,19 @@ export class Leased implements Strategy {
     return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
   }
 
+  /** Whether units of a subject are in pools, by what its item said last, and whether those are busy. */
+  poolsFor(subject: Subject): PoolsSeen {
+    const areThere = countIn(this.items.view(subject.key)?.item) > 1
+    return areThere ? poolsSeen(this.items, this.stateOf(subject), subject.policies) : 'none'
+  }
+
   async take(charge: Charge): Promise<Verdicts> {
     const { cost } = charge
     const state = this.stateOf(charge)
     let deadline: Deadline | undefined
     for (;;) {
       // While a lease is on its way, what is left of the last one belongs to the request that asks for it.
-      const spent = state.granting ? undefined : this.spend(state, cost)
-      const answer = spent ?? this.cachedDenial(charge)
+      const answer = (state.granting ? undefined : this.spend(state, cost)) ?? this.cachedDenial(charge)
       if (answer) return answer
       deadline ??= this.items.deadline()
       if (deadline.leftMs <= 0) throw contention()
@@ -84,8 +90,8 @@ export class Leased implements Strategy {
   }
 
   /**
-   * Units of the lease at hand go back to the memory that they came from, where the next request finds them, and no
-   * more than were spent of it; older ones may belong to a window that is over, and go to the store.
+   * Units of the lease at hand go back to the memory that they came from, no more than were spent of it; older ones may
+   * belong to a window that is over, and go to the store.
    */
   async giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
     const { cost: units } = charge
@@ -129,8 +135,7 @@ export class Leased implements Strategy {
     const record = this.items.subjects.of(key)
     record.leases ??= new Map()
     const terms = termsOf(policies)
-    const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
-    const state = record.leases.get(terms) ?? newState(key, terms, shortestMs())
+    const state = record.leases.get(terms) ?? newState(key, policies, terms)
     record.leases.set(terms, state)
     return state
   }
@@ -215,14 +220,13 @@ export class Leased implements Strategy {
   }
 }
 
-/** Units at hand that can be spent. */
 const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
   isSpendable(state?.lease, now) ? state!.lease!.left : 0
 
-const newState = (key: string, terms: string, shortestMs: number): LeaseState => ({
+const newState = (key: string, policies: readonly CompiledPolicy[], terms: string): LeaseState => ({
   key,
   poolName: prefixOf('pool', terms),
-  size: new LeaseSize(shortestMs),
+  size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))),
   pools: { count: 1, stamp: UNSEEN },
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),

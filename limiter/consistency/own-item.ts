@@ -72,7 +72,8 @@ export class OwnItem {
   async decidePools({ state, policies, deadline }: Ask, pool: Pool): Promise<PoolCount> {
     const { key, poolName } = state
     const evidence = state.pools.stamp === UNSEEN ? 'throttled' : pool
-    state.pools = await this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
+    const deciding = () => this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
+    state.pools = await this.unlessThrottled(state, deciding)
     return state.pools
   }
 

@@ -3,7 +3,10 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
+import { POOL_PREFIX } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
+import { wholeOf } from './capacity'
+import { type LeaseState, UNSEEN } from './lease'
 import {
   asNumber,
   COUNTED_MS,
@@ -12,12 +15,13 @@ import {
   FIRST_POOLS,
   isBusy,
   isCounted,
+  isStarved,
   MANY_PER_SECOND,
   mostPools,
-  POOL_PREFIX,
   type Pool,
   type PoolCount,
   poolFieldsIn,
+  poolKeyOf,
   poolNamesIn,
   poolOf,
   poolsOf,
@@ -29,6 +33,10 @@ import {
 const TOO_MANY_PER_SECOND = 800
 /** Below this there are half as many, two seconds after the last change at the earliest. */
 const FEW_PER_SECOND = 80
+/** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
+const FOR_THOUSANDS = 10
+/** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */
+const ABANDONED_MS = 60
 /** Lists of policies whose pools an item names at most. */
 const MOST_NAMES = 16
 
@@ -60,6 +68,41 @@ export function* decidePools(
   const write = when(guard, ...(isChanged ? changes : []), ...others, named)
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
+}
+
+/** Where an instance's pool is; `undefined` where there are none. */
+export const poolKey = ({ key, poolName, pools: { count }, place }: LeaseState): string | undefined =>
+  count === 1 ? undefined : poolKeyOf(key, poolName, place % count)
+
+/** Whether a subject has pools, and whether they get more writes than its own item would take. */
+export type PoolsSeen = 'none' | 'quiet' | 'busy'
+
+/**
+ * What an instance knows of the pools of a subject whose own item has told of some; it may have learnt since that there
+ * are none. Pools are busy by what was seen of one last, or where none was.
+ */
+export function poolsSeen(items: KnownItems, state: LeaseState, policies: readonly CompiledPolicy[]): PoolsSeen {
+  const { item } = items.view(state.key)!
+  const told = poolsOf(item, policies, items.now())
+  if (told.stamp > state.pools.stamp && poolNamesIn(item).includes(state.poolName)) state.pools = told
+  const key = poolKey(state)
+  if (key === undefined) return 'none'
+  const pool = poolOf(items.view(key)?.item)
+  const areBusy = !items.view(key) || pool.pools.count * writesPerSecond(pool, items.now()) > MANY_PER_SECOND
+  return areBusy ? 'busy' : 'quiet'
+}
+
+/** Whether an instance is new to a subject that may have thousands of them. */
+export const isNew = ({ pools }: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): boolean =>
+  pools.count === 1 &&
+  pools.stamp === UNSEEN &&
+  policies.every((policy) => wholeOf(policy, now) >= FOR_THOUSANDS * policy.windowMs)
+
+/** Whether the instance that has claimed a pool has not made its deposit for too long. */
+export function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
+  const now = performance.now()
+  if (state.claim?.generation !== generation) state.claim = { generation, seenAt: now }
+  return now - state.claim.seenAt >= ABANDONED_MS * (1 + Math.random()) // not all at once
 }
 
 /** A pool as it was seen last. */
@@ -122,7 +165,10 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
 
 /** What a claimed pool gets: units, and what its other fields are after that. */
 export interface Deposit
-  extends Pick<Pool, 'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused' | 'ample'> {
+  extends Pick<
+    Pool,
+    'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused' | 'throttledUntil' | 'ample'
+  > {
   readonly units: number
 }
 
@@ -149,6 +195,7 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
     set('d', made.pools.stamp),
     set('z', made.emptyUntil),
     set('m', made.refused),
+    set('t', made.throttledUntil),
     set('a', made.ample ? 1 : 0),
     replace('v', made.standing),
   )
@@ -177,7 +224,7 @@ function wantedPools(
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  const isFew = perSecond < FEW_PER_SECOND && now - evidence.since >= countingMs(policies)
+  const isFew = perSecond < FEW_PER_SECOND && !isStarved(evidence) && now - evidence.since >= countingMs(policies)
   return isFew && !isNew ? Math.max(1, count / 2) : count
 }
 

@@ -2,19 +2,16 @@ import type { Verdict, Verdicts } from '../algorithms/algorithm'
 import { type Fields, listOf, numberOf } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
-import { PREFIX_LENGTH, prefixOf } from '../stores/attribute-prefix'
+import { POOL_PREFIX, PREFIX_LENGTH, prefixOf } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
-import { wholeOf } from './capacity'
+import { mostUnits } from './capacity'
 import { type Capacity, LONGEST_DRAW_MS } from './lease-size'
-
-/** Prefix of the fields below, in pools and in the subject's own item; no policy can have it. */
-export const POOL_PREFIX = 'p0__'
 
 /** An item takes 1,000 writes a second: above this many there are twice as many pools. */
 export const MANY_PER_SECOND = 500
 /** Writes and units drawn are those in a second, or longer, in milliseconds. */
 export const COUNTED_MS = 1000
-/** So many there are first, and so many are looked for by who has seen none. */
+/** So many there are first, and who has seen none looks for so many. */
 export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
 /** A deposit is this share of what is left of the limit, divided by the number of pools. */
@@ -22,8 +19,9 @@ const DEPOSITED = 3 / 4
 /** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
-/** It may always be so many times what one instance draws: a pool that is new, or used again, has no pace yet. */
+/** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
+const FIRST_DRAWS = MANY_PER_SECOND / 2 // of one that is new, since fewer had too many writes, or starved
 /**
  * Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. A pool has no
  * turn sooner: each deposit takes several writes.
@@ -52,6 +50,8 @@ export interface Pool {
   /** Until when the own item has no units for a request of `refused`, or who comes sooner is to wait. */
   readonly emptyUntil: EpochMs
   readonly refused: number
+  /** Until then the own item is not asked: it was throttled when a deposit was to be made. */
+  readonly throttledUntil: EpochMs
   /** There was enough for all at the last deposit: units that an instance draws in vain are lost to nobody. */
   readonly ample: boolean
   /** Units drawn and writes made since. */
@@ -81,6 +81,7 @@ export function poolOf(item: Item | undefined): Pool {
     generation: number('g'),
     emptyUntil: number('z'),
     refused: number('m'),
+    throttledUntil: number('t'),
     ample: number('a') === 1,
     drawn: number('u'),
     writes: number('n'),
@@ -139,14 +140,10 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
   return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(mostUnits(policies, now) / LEAST_UNITS))))
 }
 
-/** The most units that policies ever allow at once. */
-export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
-  Math.min(...policies.map((policy) => wholeOf(policy, now)))
-
 /** What a deposit depends on, beside its pool and what is left. */
 export interface Demand {
   /** How many pools there are. */
-  readonly count: number
+  readonly pools: PoolCount
   /** What the instance itself would take: what is known of the demand of a pool that is new. */
   readonly own: number
   /** Whether the limit has enough for all: `isAmple`. */
@@ -157,14 +154,14 @@ export interface Demand {
  * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
  * getting it more often; bounded by what is drawn in a while, since a pool that is given up keeps it.
  */
-export function depositOf(pool: Pool, available: Capacity, { count, own, isEnough }: Demand, now: EpochMs): number {
+export function depositOf(pool: Pool, available: Capacity, { pools, own, isEnough }: Demand, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
   const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isEnough ? SPARE : 1)
-  const most = Math.max(untilEnd, USUAL_DRAWS * own)
-  const soonMs = refill > 0 ? 2 * turnMs(count) : SOON_MS
+  const most = Math.max(untilEnd, (isCounted(pool, pools.stamp) && !isStarved(pool) ? USUAL_DRAWS : FIRST_DRAWS) * own)
+  const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
-  return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / count, most)))
+  return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / pools.count, most)))
 }
 
 const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
@@ -180,6 +177,9 @@ export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCou
 
 /** What a pool counts is of the number of pools that stands in it. */
 export const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
+
+/** Whether there was no deposit, since the own item was throttled: then more would have been drawn. */
+export const isStarved = ({ throttledUntil }: Pool): boolean => throttledUntil > 0
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count

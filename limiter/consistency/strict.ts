@@ -4,7 +4,9 @@ import { isHotKey } from '../errors'
 import type { Lazy } from '../lazy'
 import type { OnEvent } from '../options'
 import { type Charge, type ChargeTime, isLeasable, type Subject, type Units } from '../request'
+import { POOL_PREFIX } from '../stores/attribute-prefix'
 import type { SubjectVerdicts } from '../view'
+import type { Leased } from './leased'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -17,29 +19,30 @@ const HOT_MS = 45_000
 /**
  * One write for each request that is allowed, and never more than the limit.
  *
- * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, within the bound
- * of leases. Where one of its policies cannot be leased, `autoLease` is off, or the request takes more of one policy
- * than of another, the item is read (`decideThrottled`).
+ * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, and for as long as
+ * its pools are busy, within the bound of leases. Where one of its policies cannot be leased, `autoLease` is off, or the
+ * request takes more of one policy than of another, the item is read (`decideThrottled`).
  */
 export class Strict implements Strategy {
   constructor(
     private readonly items: Decider,
     private readonly writes: WriteCoalescer,
     /** Loaded before the first subject is hot. */
-    private readonly leased: Lazy<Strategy>,
+    private readonly leased: Lazy<Leased>,
     private readonly onEvent: OnEvent,
   ) {}
 
   knownDenial(charge: Charge): SubjectVerdicts | undefined {
-    return this.isHot(charge) ? undefined : this.items.knownDenial(charge)
+    return this.leasedFor(charge) ? undefined : this.items.knownDenial(charge)
   }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    return (this.isHot(charge) ? this.leased.loaded! : this.items).cachedDenial(charge)
+    return (this.leasedFor(charge) ?? this.items).cachedDenial(charge)
   }
 
   take(charge: Charge): Promise<Verdicts> {
-    if (this.isHot(charge)) return this.leased.loaded!.take(charge)
+    const hot = this.leasedFor(charge)
+    if (hot) return hot.take(charge)
     return this.writes.take(charge).catch(async (error) => {
       if (!isHotKey(error) || !isLeasable(charge)) throw error
       const leased = await this.leased.get()
@@ -49,23 +52,33 @@ export class Strict implements Strategy {
   }
 
   peek(charge: Charge): Promise<Verdicts> {
-    return (this.isHot(charge) ? this.leased.loaded! : this.items).peek(charge)
+    return (this.leasedFor(charge) ?? this.items).peek(charge)
   }
 
   giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
-    return this.isHot(charge) ? this.leased.loaded!.giveBack(charge, charged) : this.items.refund(charge, charged)
+    return this.leasedFor(charge)?.giveBack(charge, charged) ?? this.items.refund(charge, charged)
   }
 
   standing(subject: Subject): Verdicts | undefined {
-    return (this.isHot(subject) ? this.leased.loaded! : this.items).standing(subject)
+    return (this.leasedFor(subject) ?? this.items).standing(subject)
   }
 
-  /** A subject is hot whichever policies found that out, and leased only for those that can be. */
-  private isHot(charge: Subject & Partial<Units>): boolean {
-    if (!this.leased.loaded || !isLeasable(charge)) return false
+  /**
+   * What decides instead of one write for each request, whichever policies found the subject hot, for those that can be
+   * leased: where it was throttled a while ago, where its pools are busy, or have units that its item has not.
+   */
+  private leasedFor(charge: Subject & Partial<Units>): Leased | undefined {
+    const item = this.items.view(charge.key)?.item
+    if (item?.policies[POOL_PREFIX]) this.leased.preload()
+    const leased = this.leased.loaded
+    if (!leased || !isLeasable(charge)) return undefined
     const { hotUntil = 0 } = this.items.subjects.get(charge.key) ?? {}
     const leftMs = hotUntil - this.items.now()
-    return leftMs > 0 && leftMs <= 2 * HOT_MS
+    if (leftMs > 0 && leftMs <= 2 * HOT_MS) return leased
+    const pools = leased.poolsFor(charge)
+    const isNeeded =
+      pools === 'quiet' && this.items.standing(charge)?.some(({ remaining }) => remaining < (charge.cost ?? 1))
+    return pools === 'busy' || isNeeded ? leased : undefined
   }
 
   private remember(key: string): void {

@@ -26,6 +26,9 @@ export function prefixOf(name: string, stateSchema: string, scope = ''): string 
   return `${pick(LETTERS, 0)}${pick(DIGITS, 4)}${pick(LETTERS + DIGITS, 8)}${pick(LETTERS + DIGITS, 12)}`
 }
 
+/** Prefix of the fields of pools, in pools and in the item of their subject; no policy can have it. */
+export const POOL_PREFIX = 'p0__'
+
 /** Whether this is the prefix of some policy. */
 export const isPrefix = (text: unknown): boolean => typeof text === 'string' && /^[A-Za-z]\d[A-Za-z\d]{2}$/.test(text)
 

@@ -1,5 +1,5 @@
 import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
-import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
 import { MAX_POOLS, poolKeyOf, poolOf, standingOf, turnMs } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { PREFIX_LENGTH } from '../../limiter/stores/attribute-prefix'
@@ -35,14 +35,22 @@ interface Pools {
   /** Units come back one by one. */
   readonly trickles?: boolean
   readonly endsInMs?: number
+  /** Of the instance's policy. */
+  readonly consistency?: 'strict' | 'leased'
 }
 
 /** An instance that is new to a subject with such pools, and what it asks of the store. */
-async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInMs = 900 }: Pools) {
+async function newTo({
+  count = MAX_POOLS,
+  writes = 300,
+  trickles = true,
+  endsInMs = 900,
+  consistency = 'leased',
+}: Pools) {
   const state = { now: MIDNIGHT }
   const clock = () => state.now
   const store = new AskedStore()
-  const instance = () => createLimiter({ store, clock, policies: [all] })
+  const instance = (policy = all) => createLimiter({ store, clock, policies: [policy] })
   await instance().take('all') // looks for a pool
   const name = store.asked[0]!.key.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
 
@@ -61,6 +69,7 @@ async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInM
       standing: standingOf([{ allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }], state.now),
       emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
       refused: 1,
+      throttledUntil: 0,
       ample: false,
     }
     await items.run(key, deposit(items, { key, policies }, claimed, made))
@@ -69,15 +78,23 @@ async function newTo({ count = MAX_POOLS, writes = 300, trickles = true, endsInM
       draw(items, { key, policies }, () => 1, writes),
     )
   }
-  const { take } = instance()
+  await items.run(KEY, decidePools(items, { key: KEY, policies }, name, 'throttled'))
+  const { take } = instance({ ...all, consistency })
   /** Takes so many, and says how many are allowed and what was asked meanwhile. */
   const takes = async (requests: number) => {
     const from = store.asked.length
     let allowed = 0
     for (let i = 0; i < requests; i++) if ((await take('all')).allowed) allowed++
-    return { allowed, calls: store.asked.slice(from).map(({ what }) => what) }
+    const asked = store.asked.slice(from)
+    const own = asked.filter(({ what, key }) => what === 'write' && key === KEY).length
+    return { allowed, own, calls: asked.map(({ what }) => what) }
   }
-  return Object.assign(state, { take, takes })
+  /** Charges to the item all that is left of the limit. */
+  const fill = async () => {
+    const exact = createLimiter({ store, clock, policies: [{ ...all, consistency: 'strict' }], autoLease: false })
+    await exact.take('all', { cost: (await exact.peek('all')).remaining })
+  }
+  return Object.assign(state, { take, takes, fill })
 }
 
 describe('an instance', () => {
@@ -86,9 +103,9 @@ describe('an instance', () => {
     expect(await one.takes(1)).toMatchObject({ allowed: 1 })
     expect(await one.take('all')).toMatchObject({ allowed: false, degraded: false, retryAfterMs: TURN_MS })
     one.now += TURN_MS - 1
-    expect(await one.takes(5)).toEqual({ allowed: 0, calls: [] })
+    expect(await one.takes(5)).toEqual({ allowed: 0, own: 0, calls: [] })
     one.now += 1
-    expect(await one.takes(1)).toEqual({ allowed: 1, calls: ['read', 'write'] }) // others have drawn from it since
+    expect(await one.takes(1)).toEqual({ allowed: 1, own: 0, calls: ['read', 'write'] }) // others draw from it
   })
 
   it('draws what it was asked for, not what it had to spend', async () => {
@@ -115,5 +132,33 @@ describe('an instance', () => {
   it('draws once where units end before the next turn', async () => {
     const one = await newTo({ trickles: false, endsInMs: TURN_MS - 10 })
     expect((await one.takes(50)).allowed).toBe(1)
+  })
+})
+
+/** What leases has been loaded, if it was asked for. */
+async function loaded(): Promise<void> {
+  await import('../../limiter/consistency/leased.ts')
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a strict subject whose units others lease from pools', () => {
+  const strict = { count: 4, trickles: false, consistency: 'strict' } as const
+
+  it.each([
+    ['is leased after the first requests of an instance, where they are busy', 300, 0],
+    ['has a write for each request once an instance has seen that they are not', 50, 8],
+  ])('%s', async (_, writes, own) => {
+    const one = await newTo({ ...strict, writes })
+    expect(await one.takes(2)).toMatchObject({ allowed: 2, own: 2 }) // the second loads what leases
+    await loaded()
+    expect(await one.takes(9)).toMatchObject({ allowed: 9, own })
+  })
+
+  it('takes from pools what its item has no room for', async () => {
+    const one = await newTo({ ...strict, writes: 50 })
+    await one.fill()
+    await one.takes(2) // see that it has none
+    await loaded()
+    expect(await one.takes(3)).toMatchObject({ allowed: 3 })
   })
 })

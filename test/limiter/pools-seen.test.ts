@@ -175,6 +175,7 @@ describe('an instance that is new to a subject with 10,000 units a second and mo
       world.faults = { ...NO_FAULTS, hot: 1 }
       await busy(world, instances.slice(0, 20), 20)
       world.faults = NO_FAULTS
+      await world.time.runUntil(world.time.sinceStart + 100) // who found it throttled has told others to leave it alone
       const before = world.asked.length
       await busy(world, instances.slice(20), 20)
       const own = world.asked.slice(before).filter((call) => call === 'write the own item')

@@ -63,6 +63,7 @@ const made = (units: number, more: object = {}) => ({
   standing: standingOf([{ allowed: true, remaining: 500, resetAfterMs: 59_000, retryAfterMs: 0 }], T),
   emptyUntil: 0,
   refused: 1,
+  throttledUntil: 0,
   ample: false,
   ...more,
 })
@@ -281,9 +282,10 @@ describe('the number of pools', () => {
 
 describe('a deposit', () => {
   const available = { left: 8000, capacity: 10_000, ageMs: 0, endsInMs: 500, refill: 0, refillMs: 0 }
-  const pool: Pool = { ...poolOf(undefined), since: T - 2000, drawn: 4000, writes: 100 }
+  const pools = { count: 8, stamp: 3 }
+  const pool: Pool = { ...poolOf(undefined), since: T - 2000, drawn: 4000, writes: 100, pools }
   const of = (left: number, more: Partial<typeof available> = {}, { count = 8, isEnough = false, from = pool } = {}) =>
-    depositOf(from, { ...available, left, ...more }, { count, own: 10, isEnough }, T)
+    depositOf(from, { ...available, left, ...more }, { pools: { ...pools, count }, own: 10, isEnough }, T)
 
   it('is three quarters of an equal share of what is left', () => {
     expect(of(8000)).toBe(750)
@@ -300,9 +302,13 @@ describe('a deposit', () => {
     expect([of(1_000_000, long), of(1_000_000, long, isEnough)]).toEqual([20_000, 30_000])
   })
 
-  it('may be sixteen times what an instance takes: of a pool that is new, or used again, no pace is known', () => {
-    const idle = { ...pool, since: T - 60_000, drawn: 10 }
-    for (const from of [poolOf(undefined), idle]) expect(of(1_000_000, {}, { from })).toBe(160)
+  it('may be sixteen times what an instance takes: of a pool that is used again, no pace is known', () => {
+    expect(of(1_000_000, {}, { from: { ...pool, since: T - 60_000, drawn: 10 } })).toBe(160)
+  })
+
+  it('may be what an instance takes 250 times, where the pool is new, or there were more or fewer', () => {
+    const earlier = { ...pool, pools: { count: 4, stamp: 2 } }
+    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(2500)
   })
 
   it('is larger where units come back one by one, and pools wait for their turn', () => {

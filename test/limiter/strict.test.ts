@@ -1,4 +1,6 @@
+import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { Leased } from '../../limiter/consistency/leased'
+import type { PoolsSeen } from '../../limiter/consistency/pool-plans'
 import { Strict } from '../../limiter/consistency/strict'
 import type { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { Decider } from '../../limiter/decider'
@@ -6,6 +8,7 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { Lazy } from '../../limiter/lazy'
 import type { LimiterEvent } from '../../limiter/options'
 import type { ChargeTime } from '../../limiter/request'
+import { NO_ITEM } from '../../limiter/stores/store'
 import { Subjects } from '../../limiter/subject'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -24,6 +27,8 @@ function world(random = 0.5) {
     asked: [] as string[],
     events: [] as LimiterEvent[],
     error: undefined as Error | undefined,
+    verdicts: [] as Verdicts,
+    pools: 'none' as PoolsSeen,
   }
   const say = (name: string) => () => {
     world.asked.push(name)
@@ -38,17 +43,23 @@ function world(random = 0.5) {
   const items = {
     ...part('items'),
     now: () => world.now,
+    view: () => ({ item: NO_ITEM }),
     peek: say('items peek'),
     refund: say('items back'),
+    standing: () => {
+      world.asked.push('items standing')
+      return world.verdicts
+    },
     subjects,
   }
   const writes = {
     async take() {
       world.asked.push('write')
       if (world.error) throw world.error
+      return world.verdicts
     },
   }
-  const leases = { ...part('lease'), take: say('lease'), peek: say('lease peek') }
+  const leases = { ...part('lease'), take: say('lease'), peek: say('lease peek'), poolsFor: () => world.pools }
   const told = (event: LimiterEvent) => world.events.push(event)
   const strict = new Strict(
     items as unknown as Decider,
@@ -106,6 +117,31 @@ describe('a subject whose item is throttled', () => {
     expect(await world_.take()).toEqual(['lease'])
     world_.now += 1
     expect(await world_.take()).toEqual(['write'])
+  })
+
+  it('is leased for as long as its pools are busy', async () => {
+    const world_ = world()
+    await world_.heat()
+    world_.now += 90_000
+    world_.pools = 'busy'
+    expect(await world_.take()).toEqual(['lease'])
+    world_.pools = 'quiet'
+    expect(await world_.take()).toEqual(['items standing', 'write'])
+  })
+
+  it('is leased where its item has no units, and its pools may have some', async () => {
+    const world_ = world()
+    await world_.heat()
+    world_.now += 90_000
+    world_.pools = 'quiet'
+    world_.verdicts = [{ allowed: true, remaining: 1, resetAfterMs: 1000, retryAfterMs: 0 }]
+    expect(await world_.take()).toEqual(['items standing', 'write'])
+    world_.verdicts = [{ allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }]
+    expect(await world_.take()).toEqual(['items standing', 'lease'])
+    world_.pools = 'none'
+    expect(await world_.take()).toEqual(['write'])
+    world_.pools = 'quiet'
+    expect(await world_.take('k', unleasable)).toEqual(['write'])
   })
 
   it('is no longer leased if the clock was set back', async () => {

@@ -5,7 +5,7 @@
  * `test/limiter/imports.test.ts` to what docs/architecture.md says.
  */
 export const LIMITS: Readonly<Record<string, { readonly most: number; readonly goal: number }>> = {
-  'lines of source': { most: 67_550, goal: 58_500 },
+  'lines of source': { most: 67_700, goal: 58_500 },
   'files of limiter/': { most: 116, goal: 105 },
   'files of limiter/ beside its folders': { most: 26, goal: 25 },
   'files of limiter/ above 250 lines': { most: 1, goal: 1 },
@@ -17,7 +17,7 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'microtask turns of a warm take': { most: 7, goal: 7 },
   'modules of lambda/ and limiter/ that cli/ imports': { most: 82, goal: 75 },
   'imports of them in cli/': { most: 99, goal: 98 },
-  'words of docs/ without docs/api': { most: 75_300, goal: 65_300 },
+  'words of docs/ without docs/api': { most: 75_550, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
   'bytes that the authorizer loads first': { most: 122_400, goal: 118_600 },
   'bytes of all its files': { most: 275_500, goal: 263_000 },
