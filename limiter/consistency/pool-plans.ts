@@ -15,7 +15,6 @@ import {
   FIRST_POOLS,
   isBusy,
   isCounted,
-  isStarved,
   MANY_PER_SECOND,
   mostPools,
   type Pool,
@@ -224,7 +223,9 @@ function wantedPools(
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  const isFew = perSecond < FEW_PER_SECOND && !isStarved(evidence) && now - evidence.since >= countingMs(policies)
+  // where no deposit could be made, less was drawn than was asked for
+  const isFew =
+    perSecond < FEW_PER_SECOND && evidence.throttledUntil === 0 && now - evidence.since >= countingMs(policies)
   return isFew && !isNew ? Math.max(1, count / 2) : count
 }
 

@@ -21,7 +21,9 @@ const DEPOSITED_MS = 10_000
 const SPARE = 1.5
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
-const FIRST_DRAWS = MANY_PER_SECOND / 2 // of one that is new, since fewer had too many writes, or starved
+const FIRST_DRAWS = MANY_PER_SECOND / 2 // of one that is new, since fewer had too many writes
+/** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
+const SHORTLY_MS = 250
 /**
  * Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. A pool has no
  * turn sooner: each deposit takes several writes.
@@ -157,8 +159,9 @@ export interface Demand {
 export function depositOf(pool: Pool, available: Capacity, { pools, own, isEnough }: Demand, now: EpochMs): number {
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
-  const untilEnd = perMs * Math.min(DEPOSITED_MS, endsInMs) * (isEnough ? SPARE : 1)
-  const most = Math.max(untilEnd, (isCounted(pool, pools.stamp) && !isStarved(pool) ? USUAL_DRAWS : FIRST_DRAWS) * own)
+  const sinceThen = refill > 0 ? 0 : (pool.level - pool.left) / Math.max(SHORTLY_MS, now - pool.chargedAt)
+  const untilEnd = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen) * Math.min(DEPOSITED_MS, endsInMs)
+  const most = Math.max(untilEnd, (isCounted(pool, pools.stamp) ? USUAL_DRAWS : FIRST_DRAWS) * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / pools.count, most)))
@@ -177,9 +180,6 @@ export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCou
 
 /** What a pool counts is of the number of pools that stands in it. */
 export const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
-
-/** Whether there was no deposit, since the own item was throttled: then more would have been drawn. */
-export const isStarved = ({ throttledUntil }: Pool): boolean => throttledUntil > 0
 
 /** How many pools a subject's item says that there are. */
 export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count

@@ -311,6 +311,12 @@ describe('a deposit', () => {
     for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(2500)
   })
 
+  it('may be what was drawn since the last one until the end, as if that had taken a quarter of a second at least', () => {
+    const drained = (ms: number) => ({ ...pool, drawn: 100, level: 1000, left: 0, chargedAt: T - ms })
+    const most = (ms: number, more = {}) => of(1_000_000, more, { from: drained(ms) })
+    expect([most(500), most(250), most(10), most(500, { refill: 1 })]).toEqual([1000, 2000, 2000, 160])
+  })
+
   it('is larger where units come back one by one, and pools wait for their turn', () => {
     expect([of(400, { refill: 1 }, { count: 64 }), of(4000, { refill: 1 }, { count: 64 })]).toEqual([400, 640])
   })
