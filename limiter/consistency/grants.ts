@@ -6,7 +6,7 @@ import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity, mostUnits } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
-import { heedThrottled } from './lease-pauses'
+import { heedThrottled, throwIfThrottled } from './lease-pauses'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, draw, isAbandoned, isNew, poolKey, seePool } from './pool-plans'
@@ -66,7 +66,7 @@ export class Grants {
     return this.fromItem(ask).catch((error) => {
       if (!isHotKey(error) || most === 1) throw error
       state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
-      state.throttled = undefined // its pools are other items
+      state.throttled = undefined // for a deposit, the item is asked at once
       return this.fromPool(ask)
     })
   }
@@ -124,7 +124,8 @@ export class Grants {
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
-      heedThrottled(state, pool.throttledUntil, now)
+      throwIfThrottled(state, now)
+      heedThrottled(pool.throttledUntil, now)
       state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
@@ -227,7 +228,7 @@ export class Grants {
 
   /** Makes a call to a pool, and counts those that were throttled. */
   private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
-    return this.own.unlessThrottled(state, call).catch((error) => {
+    return this.own.unlessThrottled(state, state.ofPools, call).catch((error) => {
       if (isHotKey(error)) state.failedWrites++
       throw error
     })
@@ -239,7 +240,7 @@ export class Grants {
       pool.pools.stamp !== state.pools.stamp ||
       isClaimed(pool) ||
       pool.left >= pool.level * LOW ||
-      now < pool.emptyUntil
+      now < Math.max(pool.emptyUntil, pool.throttledUntil)
     )
       return false
     return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt

@@ -21,12 +21,11 @@ export function pauseThrottled(pauses: Pauses, error: StoreUnavailableError, now
   pauses.throttled = { error, retryMs, until: now + retryMs * (0.5 + Math.random()) }
 }
 
-/** @throws StoreUnavailableError where others have found the item throttled, until when it is not asked. */
-export function heedThrottled(pauses: Pauses, until: EpochMs, now: EpochMs): void {
+/** @throws StoreUnavailableError until then, where others have found the item throttled. */
+export function heedThrottled(until: EpochMs, now: EpochMs): void {
   if (until <= now) return
   const error = new StoreUnavailableError('hot-key', 'the item gets more writes than the store takes, as others found')
-  pauses.throttled = { error, retryMs: RETRY_MS, until }
-  throwIfThrottled(pauses, now)
+  throwIfThrottled({ throttled: { error, retryMs: RETRY_MS, until } }, now)
 }
 
 /** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */

@@ -25,6 +25,8 @@ export interface LeaseState extends Pauses {
   /** The name of the pools of these policies under these limits: other limits have other pools. */
   readonly poolName: string
   readonly size: LeaseSize
+  /** The pauses of the state itself are those of the subject's own item. */
+  readonly ofPools: Pauses
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
   /** Writes to its pool that have failed since its last draw: the pool has not counted them. */

@@ -65,7 +65,8 @@ export class Leased implements Strategy {
       const answer = (state.granting ? undefined : this.spend(state, cost)) ?? this.cachedDenial(charge)
       if (answer) return answer
       deadline ??= this.items.deadline()
-      if (deadline.leftMs <= 0) throw contention()
+      // who has waited for so long would begin a grant that it cannot end
+      if (deadline.leftMs < this.items.options.deadlineMs / 2) throw contention()
       if (!state.granting) break
       state.awaited += cost
       await state.granting.catch(() => {}) // the request that began it fails; the others try again
@@ -228,6 +229,7 @@ const newState = (key: string, policies: readonly CompiledPolicy[], terms: strin
   poolName: prefixOf('pool', terms),
   size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))),
   pools: { count: 1, stamp: UNSEEN },
+  ofPools: {},
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,

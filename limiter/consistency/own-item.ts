@@ -6,7 +6,7 @@ import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
 import { allAllow } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
-import { type LeaseState, UNSEEN } from './lease'
+import { type LeaseState, type Pauses, UNSEEN } from './lease'
 import { pauseThrottled, throwIfThrottled } from './lease-pauses'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
 import { decidePools } from './pool-plans'
@@ -73,22 +73,22 @@ export class OwnItem {
     const { key, poolName } = state
     const evidence = state.pools.stamp === UNSEEN ? 'throttled' : pool
     const deciding = () => this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
-    state.pools = await this.unlessThrottled(state, deciding)
+    state.pools = await this.unlessThrottled(state, state, deciding)
     return state.pools
   }
 
-  /** Makes a call, unless an item of the subject was throttled a moment ago. */
-  async unlessThrottled<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
-    throwIfThrottled(state, this.items.now())
+  /** Makes a call, unless one of this kind was throttled a moment ago. */
+  async unlessThrottled<T>(state: LeaseState, pauses: Pauses, call: () => Promise<T>): Promise<T> {
+    throwIfThrottled(pauses, this.items.now())
     try {
       const answer = await call()
-      state.throttled = undefined
+      pauses.throttled = undefined
       return answer
     } catch (error) {
       if (isHotKey(error)) {
         const now = this.items.now()
         state.size.onThrottled(now)
-        pauseThrottled(state, error, now)
+        pauseThrottled(pauses, error, now)
       }
       throw error
     }
@@ -102,7 +102,7 @@ export class OwnItem {
     deadline: Deadline,
   ): Promise<Verdicts> {
     const { key, size } = state
-    return this.unlessThrottled(state, async () => {
+    return this.unlessThrottled(state, state, async () => {
       const before = this.items.view(key)
       const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
       if (before) {

@@ -19,9 +19,9 @@ const HOT_MS = 45_000
 /**
  * One write for each request that is allowed, and never more than the limit.
  *
- * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, and for as long as
- * its pools are busy, within the bound of leases. Where one of its policies cannot be leased, `autoLease` is off, or the
- * request takes more of one policy than of another, the item is read (`decideThrottled`).
+ * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, and as long as
+ * its pools are busy, within the bound of leases. Where one of its policies cannot be leased, `autoLease` is off, or
+ * the request takes more of one policy than of another, the item is read (`decideThrottled`).
  */
 export class Strict implements Strategy {
   constructor(

@@ -1,4 +1,4 @@
-import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { createLimiter, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
 import { MAX_POOLS, poolKeyOf, poolOf, standingOf, turnMs } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
@@ -14,6 +14,8 @@ const TURN_MS = turnMs(MAX_POOLS)
 
 /** A store that remembers its calls, in order. */
 class AskedStore extends MemoryStore {
+  /** Whether the own item gets more writes than it takes. */
+  isHot = false
   readonly asked: { readonly what: 'read' | 'write'; readonly key: string }[] = []
 
   override read(...call: Parameters<MemoryStore['read']>) {
@@ -23,6 +25,7 @@ class AskedStore extends MemoryStore {
 
   override write(...call: Parameters<MemoryStore['write']>) {
     this.asked.push({ what: 'write', key: call[0] })
+    if (this.isHot && call[0] === KEY) return Promise.reject(new StoreUnavailableError('hot-key', 'too many writes'))
     return super.write(...call)
   }
 }
@@ -35,6 +38,10 @@ interface Pools {
   /** Units come back one by one. */
   readonly trickles?: boolean
   readonly endsInMs?: number
+  /** Units that each has left of 1,000. */
+  readonly left?: number
+  /** For how long the own item is left alone, since it was throttled. */
+  readonly throttledMs?: number
   /** Of the instance's policy. */
   readonly consistency?: 'strict' | 'leased'
 }
@@ -45,12 +52,14 @@ async function newTo({
   writes = 300,
   trickles = true,
   endsInMs = 900,
+  left = 999,
+  throttledMs = 0,
   consistency = 'leased',
 }: Pools) {
   const state = { now: MIDNIGHT }
   const clock = () => state.now
   const store = new AskedStore()
-  const instance = (policy = all) => createLimiter({ store, clock, policies: [policy] })
+  const instance = (policy = all) => createLimiter({ store, clock, policies: [policy], onStoreError: 'throw' })
   await instance().take('all') // looks for a pool
   const name = store.asked[0]!.key.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
 
@@ -69,13 +78,13 @@ async function newTo({
       standing: standingOf([{ allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }], state.now),
       emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
       refused: 1,
-      throttledUntil: 0,
+      throttledUntil: throttledMs && state.now + throttledMs,
       ample: false,
     }
     await items.run(key, deposit(items, { key, policies }, claimed, made))
     await items.run(
       key,
-      draw(items, { key, policies }, () => 1, writes),
+      draw(items, { key, policies }, () => 1000 - left, writes),
     )
   }
   await items.run(KEY, decidePools(items, { key: KEY, policies }, name, 'throttled'))
@@ -94,7 +103,7 @@ async function newTo({
     const exact = createLimiter({ store, clock, policies: [{ ...all, consistency: 'strict' }], autoLease: false })
     await exact.take('all', { cost: (await exact.peek('all')).remaining })
   }
-  return Object.assign(state, { take, takes, fill })
+  return Object.assign(state, { take, takes, fill, store })
 }
 
 describe('an instance', () => {
@@ -160,5 +169,42 @@ describe('a strict subject whose units others lease from pools', () => {
     await one.takes(2) // see that it has none
     await loaded()
     expect(await one.takes(3)).toMatchObject({ allowed: 3 })
+  })
+})
+
+describe('a pool that tells that the own item was throttled', () => {
+  const told = { count: 4, trickles: false, throttledMs: 40 }
+
+  it('has its units drawn, also where it is low, and nothing is sent to the own item', async () => {
+    const one = await newTo({ ...told, left: 100 })
+    one.store.isHot = true
+    expect(await one.takes(2)).toMatchObject({ allowed: 2, own: 0 })
+  })
+
+  it('refuses a request for more at once, and none for less', async () => {
+    const one = await newTo({ ...told, left: 200 })
+    one.store.isHot = true
+    await expect(one.take('all', { cost: 500 })).rejects.toMatchObject({ reason: 'hot-key' })
+    expect(await one.takes(3)).toMatchObject({ allowed: 3, own: 0 })
+  })
+
+  it('is filled after that time, and left alone for another where the own item is throttled yet', async () => {
+    const one = await newTo({ ...told, left: 0 })
+    const refused = () => expect(one.take('all')).rejects.toMatchObject({ reason: 'hot-key' })
+    const { length } = one.store.asked
+    one.store.isHot = true
+    await refused()
+    one.now += 40
+    await refused()
+    await refused()
+    expect(one.store.asked.slice(length).filter(({ what, key }) => what === 'write' && key === KEY)).toHaveLength(1)
+    one.store.isHot = false
+    one.now += 75
+    expect(await one.takes(3)).toMatchObject({ allowed: 3, own: 1 })
+  })
+
+  it('keeps nobody waiting whose clock is hours behind', async () => {
+    const one = await newTo({ ...told, left: 0, throttledMs: 7_200_000 })
+    expect(await one.takes(1)).toMatchObject({ allowed: 1 })
   })
 })

@@ -306,9 +306,10 @@ describe('a deposit', () => {
     expect(of(1_000_000, {}, { from: { ...pool, since: T - 60_000, drawn: 10 } })).toBe(160)
   })
 
-  it('may be what an instance takes 250 times, where the pool is new, or there were more or fewer', () => {
-    const earlier = { ...pool, pools: { count: 4, stamp: 2 } }
-    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(2500)
+  it('may be 250 units where the pool is new, or there were more or fewer', () => {
+    const earlier = { ...pool, drawn: 100, pools: { count: 4, stamp: 2 } }
+    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(250)
+    expect(of(1000, {}, { from: earlier })).toBe(93) // its share
   })
 
   it('may be what was drawn since the last one until the end, as if that had taken a quarter of a second at least', () => {
