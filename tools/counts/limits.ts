@@ -20,5 +20,5 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'words of docs/ without docs/api': { most: 75_550, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
   'bytes that the authorizer loads first': { most: 122_600, goal: 118_600 },
-  'bytes of all its files': { most: 276_700, goal: 263_000 },
+  'bytes of all its files': { most: 276_900, goal: 263_000 },
 }
