@@ -27,9 +27,6 @@ const GROWS_FROM = 10_000
 /** Then instances learn how many units to lease. */
 const SETTLING_MS = 8000
 const MEASURED_MS = 1000
-/** Windows of a minute: the minute before begins then, and so much of it is left out, since nobody asks. */
-const MINUTE_MS = 60_000
-const LULL = { afterStartMs: 4000, beforeEndMs: 6000 }
 /** The second that is measured is the first of a window, whether windows are seconds or minutes. */
 const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
 
@@ -46,7 +43,7 @@ const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
-  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS + (scenario.byMinute ? MINUTE_MS : 0)
+  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS
   return inVirtualTime(scenario, rps, measuredMs, seed, async (fleet) => {
     await fleet.runUntil(measuredMs)
     return fleet.measured(measuredMs + MEASURED_MS)
@@ -135,18 +132,10 @@ class Fleet {
   open(): void {
     const { time, random, rps, scenario } = this
     const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario, rps) * time.sinceStart)
-    time.after(exponential(random, 1000 / perSecond) + this.lullMs(), () => {
+    time.after(exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))
     })
-  }
-
-  /** How long nobody asks from now on. */
-  private lullMs(): number {
-    const { scenario, time } = this
-    const measuredIn = MEASURED_AT - time.now
-    const isLull = measuredIn > LULL.beforeEndMs && measuredIn <= MINUTE_MS - LULL.afterStartMs
-    return scenario.byMinute && isLull ? measuredIn - LULL.beforeEndMs : 0
   }
 
   runUntil(ms: number): Promise<void> {
