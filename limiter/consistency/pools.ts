@@ -21,8 +21,8 @@ const DEPOSITED_MS = 10_000
 const SPARE = 1.5
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
-/** One that is new may get so many units, since fewer pools, or none, had as many writes a second for each of it. */
-const FIRST_UNITS = MANY_PER_SECOND / 2
+/** Of one that is new, so many times: fewer pools, or none, had as many writes a second for each of it. */
+const FIRST_DRAWS = MANY_PER_SECOND / 2
 /** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
 const SHORTLY_MS = 250
 /**
@@ -162,7 +162,7 @@ export function depositOf(pool: Pool, available: Capacity, { pools, own, isEnoug
   const perMs = drawnPerMs(pool, now)
   const sinceThen = refill > 0 ? 0 : (pool.level - pool.left) / Math.max(SHORTLY_MS, now - pool.chargedAt)
   const untilEnd = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen) * Math.min(DEPOSITED_MS, endsInMs)
-  const most = Math.max(untilEnd, USUAL_DRAWS * own, isCounted(pool, pools.stamp) ? 0 : FIRST_UNITS)
+  const most = Math.max(untilEnd, (isCounted(pool, pools.stamp) ? USUAL_DRAWS : FIRST_DRAWS) * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / pools.count, most)))

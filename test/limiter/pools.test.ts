@@ -306,9 +306,9 @@ describe('a deposit', () => {
     expect(of(1_000_000, {}, { from: { ...pool, since: T - 60_000, drawn: 10 } })).toBe(160)
   })
 
-  it('may be 250 units where the pool is new, or there were more or fewer', () => {
+  it('may be what an instance takes 250 times where the pool is new, or there were more or fewer', () => {
     const earlier = { ...pool, drawn: 100, pools: { count: 4, stamp: 2 } }
-    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(250)
+    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(2500)
     expect(of(1000, {}, { from: earlier })).toBe(93) // its share
   })
 
