@@ -171,10 +171,14 @@ export class Grants {
       state.failedWrites++
       return undefined
     }
-    const release = (error: unknown) => this.release(key, ask, claimed, error)
-    const pools = await this.own.decidePools(ask, claimed).catch(release)
+    const onError = async (error: unknown): Promise<never> => {
+      const until = Math.min(state.throttled?.until ?? 0, this.items.now() + turnMs(state.pools.count))
+      if (isHotKey(error)) await this.giveUp(key, ask, claimed, Math.ceil(until)).catch(ignoreUnavailable)
+      throw error
+    }
+    const pools = await this.own.decidePools(ask, claimed).catch(onError)
     if (poolKey(state) !== key) {
-      await this.items.run(key, deposit(this.items, pool, claimed, { ...claimed, units: 0, pools }), deadline)
+      await this.giveUp(key, ask, claimed)
       return undefined
     }
     let [isTrickling, ample] = [false, false]
@@ -188,7 +192,7 @@ export class Grants {
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample }
         return { units: depositOf(claimed, available, demand, now), isScarce: false }
       })
-      .catch(release)
+      .catch(onError)
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
     const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
@@ -209,21 +213,14 @@ export class Grants {
     return { ...grant, units: taken }
   }
 
-  /** Where the own item was throttled, all who draw from a claimed pool are told, and do not wait for a deposit. */
-  private async release(
-    key: string,
-    { state, policies, deadline }: Ask,
-    claimed: Pool,
-    error: unknown,
-  ): Promise<never> {
-    const { pools, throttled } = state
-    const throttledUntil = Math.ceil(Math.min(throttled?.until ?? 0, this.items.now() + turnMs(pools.count)))
-    const made = { ...claimed, pools, units: 0, throttledUntil }
-    if (isHotKey(error))
-      await this.items
-        .run(key, deposit(this.items, { key, policies }, claimed, made), deadline)
-        .catch(ignoreUnavailable)
-    throw error
+  /**
+   * Gives a claim up without a deposit. Where that is since the own item was throttled, all who draw from the pool are
+   * told, and do not wait for one.
+   */
+  private async giveUp(key: string, ask: Ask, claimed: Pool, throttledUntil = claimed.throttledUntil): Promise<void> {
+    const { state, policies, deadline } = ask
+    const made = { ...claimed, pools: state.pools, units: 0, throttledUntil }
+    await this.items.run(key, deposit(this.items, { key, policies }, claimed, made), deadline)
   }
 
   /** Makes a call to a pool, and counts those that were throttled. */

@@ -86,7 +86,7 @@ export function poolsSeen(items: KnownItems, state: LeaseState, policies: readon
   if (told.stamp > state.pools.stamp && poolNamesIn(item).includes(state.poolName)) state.pools = told
   const key = poolKey(state)
   if (key === undefined) return 'none'
-  const pool = poolOf(items.view(key)?.item)
+  const pool = seenIn(items, key)
   const areBusy = !items.view(key) || pool.pools.count * writesPerSecond(pool, items.now()) > MANY_PER_SECOND
   return areBusy ? 'busy' : 'quiet'
 }

@@ -68,11 +68,10 @@ export class Strict implements Strategy {
    * leased: where it was throttled a while ago, where its pools are busy, or have units that its item has not.
    */
   private leasedFor(charge: Subject & Partial<Units>): Leased | undefined {
-    const item = this.items.view(charge.key)?.item
-    if (item?.policies[POOL_PREFIX]) this.leased.preload()
+    const { view, hotUntil = 0 } = this.items.subjects.get(charge.key) ?? {}
+    if (view?.item.policies[POOL_PREFIX]) this.leased.preload()
     const leased = this.leased.loaded
     if (!leased || !isLeasable(charge)) return undefined
-    const { hotUntil = 0 } = this.items.subjects.get(charge.key) ?? {}
     const leftMs = hotUntil - this.items.now()
     if (leftMs > 0 && leftMs <= 2 * HOT_MS) return leased
     const pools = leased.poolsFor(charge)

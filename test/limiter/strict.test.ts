@@ -8,7 +8,6 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { Lazy } from '../../limiter/lazy'
 import type { LimiterEvent } from '../../limiter/options'
 import type { ChargeTime } from '../../limiter/request'
-import { NO_ITEM } from '../../limiter/stores/store'
 import { Subjects } from '../../limiter/subject'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -43,7 +42,6 @@ function world(random = 0.5) {
   const items = {
     ...part('items'),
     now: () => world.now,
-    view: () => ({ item: NO_ITEM }),
     peek: say('items peek'),
     refund: say('items back'),
     standing: () => {
