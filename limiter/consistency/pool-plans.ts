@@ -13,6 +13,7 @@ import {
   countIn,
   countOf,
   FIRST_POOLS,
+  hasPace,
   isBusy,
   isCounted,
   MANY_PER_SECOND,
@@ -30,8 +31,11 @@ import {
 
 /** Above so many writes a second there are four times as many pools. */
 const TOO_MANY_PER_SECOND = 800
-/** Below this there are half as many, two seconds after the last change at the earliest. */
-const FEW_PER_SECOND = 80
+/**
+ * Below so many writes in a window, which begins with one by every instance, there are half as many; two seconds after
+ * the last change at the earliest.
+ */
+const FEW_PER_WINDOW = 80
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */
@@ -223,12 +227,12 @@ function wantedPools(
   if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
   if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
   const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  // where no deposit could be made, less was drawn than was asked for
-  const isFew =
-    perSecond < FEW_PER_SECOND && evidence.throttledUntil === 0 && now - evidence.since >= countingMs(policies)
+  const [countedMs, windowMs] = [now - evidence.since, countingMs(policies)]
+  const few = (FEW_PER_WINDOW * countedMs) / windowMs
+  const isFew = hasPace(evidence, stamp) && countedMs >= windowMs && evidence.writes < few
   return isFew && !isNew ? Math.max(1, count / 2) : count
 }
 
-/** Writes are counted for the last window, and in long ones for a minute: every window begins with many. */
+/** Writes are counted for the last window, and in long ones for a minute. */
 const countingMs = (policies: readonly CompiledPolicy[]): number =>
   Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))

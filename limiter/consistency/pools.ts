@@ -21,14 +21,9 @@ const DEPOSITED_MS = 10_000
 const SPARE = 1.5
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
-/** Of one that is new, so many times: fewer pools, or none, had as many writes a second for each of it. */
-const FIRST_DRAWS = MANY_PER_SECOND / 2
 /** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
 const SHORTLY_MS = 250
-/**
- * Nor is it less than what is drawn in this time, in milliseconds: who draws would wait for the next one. A pool has no
- * turn sooner: each deposit takes several writes.
- */
+/** No less than what is drawn in this time, in milliseconds. Turns of pools are no shorter: several writes each. */
 const SOON_MS = 50
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
@@ -161,11 +156,13 @@ export function depositOf(pool: Pool, available: Capacity, { pools, own, isEnoug
   const { left, endsInMs, refill } = available
   const perMs = drawnPerMs(pool, now)
   const sinceThen = refill > 0 ? 0 : (pool.level - pool.left) / Math.max(SHORTLY_MS, now - pool.chargedAt)
-  const untilEnd = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen) * Math.min(DEPOSITED_MS, endsInMs)
-  const most = Math.max(untilEnd, (isCounted(pool, pools.stamp) ? USUAL_DRAWS : FIRST_DRAWS) * own)
+  const share = (left * DEPOSITED) / pools.count
+  const evenly = hasPace(pool, pools.stamp) ? 0 : (left * DEPOSITED) / MAX_POOLS / endsInMs
+  const pace = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen, evenly)
+  const most = Math.max(pace * Math.min(DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
-  return Math.floor(Math.max(least, Math.min((left * DEPOSITED) / pools.count, most)))
+  return Math.floor(Math.max(least, Math.min(share, most)))
 }
 
 const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
@@ -178,6 +175,9 @@ export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCou
   isCounted(pool, pools.stamp) &&
   now - pool.since >= COUNTED_MS &&
   left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
+
+/** Whether what was drawn is what was asked for: where no deposit could be made, it was less. */
+export const hasPace = (pool: Pool, stamp: number): boolean => isCounted(pool, stamp) && pool.throttledUntil === 0
 
 /** What a pool counts is of the number of pools that stands in it. */
 export const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp

@@ -220,15 +220,16 @@ describe('the number of pools', () => {
     [900, 60_000, 16],
     [600, 60_000, 8],
     [500, 60_000, 4],
-    [80, 60_000, 4],
-    [79, 60_000, 2],
-    [79, 59_999, 4],
+    [4 / 3, 60_000, 4], // 80 in a window, as many as if its instances had come in one second
+    [1.3, 60_000, 2],
+    [1.3, 119_000, 2],
+    [1.3, 59_999, 4],
     [900, 1000, 16],
     [900, 900, 16], // so many in less than a second
     [900, 700, 8],
     [900, 500, 4],
     [900, 0, 4],
-  ])('with %i writes a second of a pool within %i ms becomes %i of 4', async (perSecond, forMs, count) => {
+  ])('with %d writes a second of a pool within %i ms becomes %i of 4', async (perSecond, forMs, count) => {
     const one = world()
     const first = one.instance()
     await decided(first, 'throttled')
@@ -306,10 +307,14 @@ describe('a deposit', () => {
     expect(of(1_000_000, {}, { from: { ...pool, since: T - 60_000, drawn: 10 } })).toBe(160)
   })
 
-  it('may be what an instance takes 250 times where the pool is new, or there were more or fewer', () => {
-    const earlier = { ...pool, drawn: 100, pools: { count: 4, stamp: 2 } }
-    for (const from of [poolOf(undefined), earlier]) expect(of(1_000_000, {}, { from })).toBe(2500)
-    expect(of(1000, {}, { from: earlier })).toBe(93) // its share
+  it.each<[string, Partial<Pool>]>([
+    ['is new', { since: 0, drawn: 0 }],
+    ['counted while there were more or fewer', { pools: { count: 4, stamp: 2 } }],
+    ['had none while the item was throttled', { throttledUntil: T - 1 }],
+  ])('is its share if there were all 64, of ten seconds in a longer window, where the pool %s', (_, more) => {
+    const from = { ...pool, drawn: 10, ...more }
+    expect([of(80_000, {}, { from }), of(800_000, { endsInMs: 80_000 }, { from })]).toEqual([937, 1171])
+    expect([of(8000, {}, { from }), of(80_000, {}, { from, count: 64 })]).toEqual([160, 937]) // or sixteen draws
   })
 
   it('may be what was drawn since the last one until the end, as if that had taken a quarter of a second at least', () => {
