@@ -80,7 +80,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
     const client = faulty(opened.client)
     const subject = `client:${engine}-${subjects++}`
     const open = (from: Pick<DynamoDBClient, 'send'>) =>
-      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 200, ...more })
+      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 600, ...more })
     const limiter = open(client)
     /** The state as a client without faults reads it. */
     const left = async () =>
@@ -149,7 +149,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
   })
 
   it('gives up at the deadline, and reports why', async () => {
-    const { client, subject, limiter } = await warm()
+    const { client, subject, limiter } = await warm({ deadlineMs: 200 })
     client.queue.push(...Array<Fault>(9).fill(FAULTS['a request lost before the write']))
     const taken = inTime(260, () => limiter.take(subject))
     await expect(taken).rejects.toMatchObject({ code: 'store_unavailable', reason: 'timeout' })
