@@ -6,7 +6,7 @@ import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity, mostUnits } from './capacity'
 import { type LeaseState, learnCount, UNSEEN } from './lease'
-import { heedThrottled, throwIfThrottled } from './lease-pauses'
+import { throttledUntil, throwIfThrottled } from './lease-pauses'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, draw, isAbandoned, isNew, poolKey, seePool } from './pool-plans'
@@ -66,7 +66,7 @@ export class Grants {
     return this.fromItem(ask).catch((error) => {
       if (!isHotKey(error) || most === 1) throw error
       state.pools = { count: Math.min(FIRST_POOLS, most), stamp: UNSEEN }
-      state.throttled = undefined // for a deposit, the item is asked at once
+      state.throttled.own = undefined // for a deposit, the item is asked at once
       return this.fromPool(ask)
     })
   }
@@ -124,8 +124,8 @@ export class Grants {
       }
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
-      throwIfThrottled(state, now)
-      heedThrottled(pool.throttledUntil, now)
+      throwIfThrottled(state.throttled.own, now)
+      throwIfThrottled(throttledUntil(pool.throttledUntil), now)
       state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
@@ -172,7 +172,7 @@ export class Grants {
       return undefined
     }
     const onError = async (error: unknown): Promise<never> => {
-      const until = Math.min(state.throttled?.until ?? 0, this.items.now() + turnMs(state.pools.count))
+      const until = Math.min(state.throttled.own?.until ?? 0, this.items.now() + turnMs(state.pools.count))
       if (isHotKey(error)) await this.giveUp(key, ask, claimed, Math.ceil(until)).catch(ignoreUnavailable)
       throw error
     }
@@ -225,7 +225,7 @@ export class Grants {
 
   /** Makes a call to a pool, and counts those that were throttled. */
   private toPool<T>(state: LeaseState, call: () => Promise<T>): Promise<T> {
-    return this.own.unlessThrottled(state, state.ofPools, call).catch((error) => {
+    return this.own.unlessThrottled(state, 'pools', call).catch((error) => {
       if (isHotKey(error)) state.failedWrites++
       throw error
     })

@@ -20,13 +20,15 @@ export interface Lease {
 }
 
 /** What an instance holds and knows of one subject under some policies. */
-export interface LeaseState extends Pauses {
+export interface LeaseState {
   readonly key: string
   /** The name of the pools of these policies under these limits: other limits have other pools. */
   readonly poolName: string
   readonly size: LeaseSize
-  /** The pauses of the state itself are those of the subject's own item. */
-  readonly ofPools: Pauses
+  /** Units trickle back to the limit, and are asked for again then. */
+  pausedUntil?: EpochMs
+  /** Why nothing is asked for a moment of the subject's own item, or of its pools. */
+  readonly throttled: { [kind in ItemKind]?: Throttling | undefined }
   /** How many pools the units are in, as far as is known; 1 where they are leased from the subject's own item. */
   pools: PoolCount
   /** Writes to its pool that have failed since its last draw: the pool has not counted them. */
@@ -71,10 +73,12 @@ export const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): 
     resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
   }))
 
-/** When an instance asks again for units of a subject. */
-export interface Pauses {
-  /** Units trickle back to the limit, and are asked for again then. */
-  pausedUntil?: EpochMs
-  /** Why nothing can be taken until then: the item gets more writes than the store takes. */
-  throttled?: { readonly error: StoreUnavailableError; readonly retryMs: number; readonly until: EpochMs } | undefined
+export type ItemKind = 'own' | 'pools'
+
+/** An item got more writes than the store takes: nothing is asked of it until then. */
+export interface Throttling {
+  readonly error: StoreUnavailableError
+  /** How long that is on the average. */
+  readonly retryMs: number
+  readonly until: EpochMs
 }

@@ -229,7 +229,7 @@ const newState = (key: string, policies: readonly CompiledPolicy[], terms: strin
   poolName: prefixOf('pool', terms),
   size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))),
   pools: { count: 1, stamp: UNSEEN },
-  ofPools: {},
+  throttled: {},
   failedWrites: 0,
   place: Math.floor(MAX_POOLS * Math.random()),
   awaited: 0,

@@ -6,8 +6,8 @@ import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
 import { allAllow } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
-import { type LeaseState, type Pauses, UNSEEN } from './lease'
-import { pauseThrottled, throwIfThrottled } from './lease-pauses'
+import { type ItemKind, type LeaseState, UNSEEN } from './lease'
+import { throttledNow, throwIfThrottled } from './lease-pauses'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
 import { decidePools } from './pool-plans'
 import { type Pool, type PoolCount, poolsOf } from './pools'
@@ -73,22 +73,23 @@ export class OwnItem {
     const { key, poolName } = state
     const evidence = state.pools.stamp === UNSEEN ? 'throttled' : pool
     const deciding = () => this.items.run(key, decidePools(this.items, { key, policies }, poolName, evidence), deadline)
-    state.pools = await this.unlessThrottled(state, state, deciding)
+    state.pools = await this.unlessThrottled(state, 'own', deciding)
     return state.pools
   }
 
   /** Makes a call, unless one of this kind was throttled a moment ago. */
-  async unlessThrottled<T>(state: LeaseState, pauses: Pauses, call: () => Promise<T>): Promise<T> {
-    throwIfThrottled(pauses, this.items.now())
+  async unlessThrottled<T>(state: LeaseState, kind: ItemKind, call: () => Promise<T>): Promise<T> {
+    const { throttled, size } = state
+    throwIfThrottled(throttled[kind], this.items.now())
     try {
       const answer = await call()
-      pauses.throttled = undefined
+      throttled[kind] = undefined
       return answer
     } catch (error) {
       if (isHotKey(error)) {
         const now = this.items.now()
-        state.size.onThrottled(now)
-        pauseThrottled(pauses, error, now)
+        size.onThrottled(now)
+        throttled[kind] = throttledNow(error, throttled[kind], now)
       }
       throw error
     }
@@ -102,7 +103,7 @@ export class OwnItem {
     deadline: Deadline,
   ): Promise<Verdicts> {
     const { key, size } = state
-    return this.unlessThrottled(state, state, async () => {
+    return this.unlessThrottled(state, 'own', async () => {
       const before = this.items.view(key)
       const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
       if (before) {

@@ -1,6 +1,6 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
-import type { Pauses } from '../../limiter/consistency/lease'
-import { pauseThrottled, throwIfThrottled } from '../../limiter/consistency/lease-pauses'
+import type { Throttling } from '../../limiter/consistency/lease'
+import { throttledNow, throwIfThrottled } from '../../limiter/consistency/lease-pauses'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { daily, idle, pacing, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'
@@ -458,14 +458,15 @@ describe('an item that is throttled', () => {
 
   it('is left alone for twice as long after each call that fails, up to two hundred milliseconds', () => {
     jest.spyOn(Math, 'random').mockReturnValue(0.5)
-    const [pauses, error]: [Pauses, StoreUnavailableError] = [{}, hot()]
+    const error = hot()
+    let throttling: Throttling | undefined
     const until = [1, 2, 3, 4].map(() => {
-      pauseThrottled(pauses, error, 0)
-      return pauses.throttled?.until
+      throttling = throttledNow(error, throttling, 0)
+      return throttling.until
     })
     expect(until).toEqual([50, 100, 200, 200])
-    expect(() => throwIfThrottled(pauses, 199)).toThrow(error)
-    for (const now of [200, -201]) expect(() => throwIfThrottled(pauses, now)).not.toThrow()
+    expect(() => throwIfThrottled(throttling, 199)).toThrow(error)
+    for (const now of [200, -201]) expect(() => throwIfThrottled(throttling, now)).not.toThrow()
   })
 
   it('is called at once if the clock was set back', async () => {

@@ -73,7 +73,7 @@ describe('a flood of new subjects', () => {
       size: new LeaseSize(60_000),
       pools: { count: 1, stamp: 0 },
       failedWrites: 0,
-      ofPools: {},
+      throttled: {},
       place: 0,
       awaited: 0,
       lease: { left, units: 10, ...times, policies, verdicts },
