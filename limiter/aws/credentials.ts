@@ -47,6 +47,8 @@ export class Credentials {
   private fetch(): Promise<AwsCredentials> {
     this.fetching ??= this.provided()
       .then((credentials) => {
+        if (typeof credentials?.accessKeyId !== 'string' || typeof credentials.secretAccessKey !== 'string')
+          throw new Error('Credential is missing: the provider gave no accessKeyId and secretAccessKey')
         this.known = credentials
         return credentials
       })

@@ -1,10 +1,9 @@
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import { NodeHttpHandler } from '@smithy/node-http-handler'
-import { SignatureV4 } from '@smithy/signature-v4'
+import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
 import type { CallOptions } from '../deadline'
 import { type AwsCredentials, type CredentialProvider, Credentials } from './credentials'
 import { type Endpoint, type EndpointOptions, endpointOf } from './endpoint'
+import { Signer } from './signer'
 
 export interface SignedCallsOptions extends EndpointOptions {
   /** As host names and signatures call it: `dynamodb`, `lambda`. */
@@ -43,18 +42,17 @@ const MIN_SECRET_LENGTH = 16
 const MIN_SKEW_MS = 60_000
 
 /**
- * Calls an AWS service: the SDK's signer and HTTP handler without the SDK's client, whose middleware costs more than
- * both (ADR 0052).
+ * Calls an AWS service without the SDK's client, whose middleware costs more than the call (ADR 0052).
  *
  * A call ends at its signal, down to the socket. It is not sent again but for one reason: AWS refused its signature,
  * and the clock by which it was signed, or its credentials, have been found wrong.
  */
 export class SignedCalls {
-  private readonly signer: SignatureV4
-  private readonly handler: NodeHttpHandler
+  private readonly signer: Signer
   private readonly credentials: Credentials
   private readonly url: URL
-  private readonly basePath: string
+  private readonly protocol: typeof http | typeof https
+  private readonly agent: http.Agent
   private readonly maxAnswerBytes: number
   /** How far AWS's clock is ahead of ours. */
   private aheadMs = 0
@@ -64,17 +62,10 @@ export class SignedCalls {
     const { service, at, credentials, maxAnswerBytes, maxSockets = 50 } = options
     const { region, url } = at ?? endpointOf(service, options)
     this.credentials = new Credentials(credentials, () => this.now())
-    this.signer = new SignatureV4({
-      credentials: this.credentials.get,
-      region,
-      service,
-      sha256: Sha256,
-      applyChecksum: false, // the signature covers the body anyway
-    })
-    const agent = { keepAlive: true, maxSockets }
-    this.handler = new NodeHttpHandler({ httpAgent: agent, httpsAgent: agent })
+    this.signer = new Signer(region, service)
     this.url = url
-    this.basePath = url.pathname.replace(/\/$/, '')
+    this.protocol = url.protocol === 'https:' ? https : http
+    this.agent = new this.protocol.Agent({ keepAlive: true, maxSockets })
     this.maxAnswerBytes = maxAnswerBytes
   }
 
@@ -87,7 +78,7 @@ export class SignedCalls {
 
   /** Ends all connections. */
   destroy(): void {
-    this.handler.destroy()
+    this.agent.destroy()
   }
 
   /** AWS's time, as far as it is known. */
@@ -97,23 +88,42 @@ export class SignedCalls {
 
   /** Sends the call and returns the headers that it was sent with, too. */
   private async once(
-    { path = '/', headers, body }: SignedCall,
+    { path = '/', headers: own, body }: SignedCall,
     { signal, onServerTime }: CallOptions,
   ): Promise<{ readonly answer: Answer; readonly sent: Answer['headers'] }> {
-    const { protocol, hostname, port, host } = this.url
-    const request = {
-      ...{ method: 'POST', protocol, hostname, path: this.basePath + path, query: {}, body },
-      headers: { host, 'content-length': String(Buffer.byteLength(body)), 'user-agent': 'sluice', ...headers },
-      ...(port && { port: Number(port) }),
-    }
-    const signed = await this.signer.sign(request, { signingDate: new Date(this.now()) })
-    const { response } = await this.handler.handle(signed as never, { abortSignal: signal as AbortSignal | undefined })
-    const date = Date.parse(response.headers.date ?? '')
+    const { host, pathname } = this.url
+    const fullPath = pathname.replace(/\/$/, '') + path
+    const headers = { host, 'content-length': String(Buffer.byteLength(body)), ...own }
+    const sent = this.signer.sign(fullPath, headers, body, await this.credentials.get(), this.now())
+    const response = await this.response(fullPath, sent, body, signal)
+    const { statusCode: status = 0 } = response
+    const answered = response.headers as Answer['headers']
+    const date = Date.parse(answered.date ?? '')
     if (date >= 0) onServerTime?.(date)
-    const text = await textOf(response.body, this.maxAnswerBytes)
-    const { statusCode: status, headers: answered } = response
-    const shown = status < 300 ? text : withoutSecrets(text, signed.headers)
-    return { answer: { status, headers: answered, text: shown }, sent: signed.headers }
+    const text = await textOf(response, this.maxAnswerBytes)
+    return { answer: { status, headers: answered, text: status < 300 ? text : withoutSecrets(text, sent) }, sent }
+  }
+
+  private response(
+    path: string,
+    headers: Answer['headers'],
+    body: string,
+    signal: CallOptions['signal'],
+  ): Promise<IncomingMessage> {
+    const { hostname, port } = this.url
+    const host = hostname.replace(/^\[|\]$/g, '') // of an address of version 6
+    return new Promise((resolve, reject) => {
+      const aborted = () => Object.assign(new Error('the call was aborted'), { name: 'AbortError' })
+      if (signal?.aborted) return reject(aborted())
+      const { agent } = this
+      const options = { agent, host, port, path, method: 'POST', headers: { ...headers, 'user-agent': 'sluice' } }
+      const request = this.protocol.request(options, resolve).on('error', reject).end(body)
+      if (!signal) return
+      signal.onabort = () => {
+        request.destroy()
+        reject(aborted()) // a request that waits for a socket says nothing when it is destroyed
+      }
+    })
   }
 
   /** Whether AWS refused the signature for a reason that is now mended. */
@@ -173,23 +183,4 @@ function spellingsOf(secret: string): RegExp {
     return `(?:${escaped.join('|')})`
   })
   return new RegExp(characters, 'gi')
-}
-
-/** SHA-256 by Node, as the signer asks for it. */
-class Sha256 {
-  private readonly hash: Hash | Hmac
-
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.hash = secret ? createHmac('sha256', secret as string) : createHash('sha256')
-  }
-
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.hash.update(data as string)
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.hash.digest()
-  }
-
-  reset(): void {}
 }

@@ -54,10 +54,10 @@ function reasonOf(error: unknown): StoreFailure {
   if (name === 'ResourceNotFoundException') return 'missing-table'
   if (THROTTLED.test(name))
     return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
+  if (UNREACHABLE.test(code)) return 'unreachable' // the SDK says TimeoutError of a connection that was reset
   if (name === 'AbortError' || name === 'TimeoutError' || code === 'ETIMEDOUT') return 'timeout'
   if (name === 'ValidationException' && ABOUT_ONE_ITEM.test(message)) return 'item'
   if (REFUSED.test(name)) return 'refused'
-  if (UNREACHABLE.test(code)) return 'unreachable'
   const status = $metadata?.httpStatusCode
   if (status !== undefined && status >= 500) return 'unreachable'
   if (status !== undefined && status >= 400) return 'refused'

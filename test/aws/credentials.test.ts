@@ -6,6 +6,7 @@ import { buildSync } from 'esbuild'
 import { DynamoDbStore } from '../../limiter'
 import { type AwsCredentials, Credentials } from '../../limiter/aws/credentials'
 import { DirectCalls } from '../../limiter/stores/direct-calls'
+import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 import { withOwnVariables } from './environment'
 import { ok, type Received, RecordingServer, type Respond, reply } from './server'
 
@@ -57,6 +58,20 @@ describe('a provider', () => {
     const token = async () => (await credentials.get()).sessionToken
     return { clock, provider, credentials, token }
   }
+
+  it.each([undefined, {}, { accessKeyId: 'AKID' }, { accessKeyId: 1, secretAccessKey: 's' }])(
+    'that gives %j is an error about credentials, and is asked again',
+    async (given) => {
+      const provider = jest.fn(async () => given as never)
+      const calls = new DirectCalls({ region: 'eu-west-1', endpoint: 'http://127.0.0.1:1', credentials: provider })
+      for (const times of [1, 2]) {
+        const failure = await calls.call('GetItem', { TableName: 't', Key: {} }).catch((error) => error)
+        expect(toStoreUnavailable(failure, 't')).toMatchObject({ reason: 'unusable-client' })
+        expect(provider).toHaveBeenCalledTimes(times)
+      }
+      calls.destroy()
+    },
+  )
 
   it('is asked once for credentials that do not expire, however many calls need them at the same time', async () => {
     const provider = jest.fn(async () => KEYS)

@@ -1,6 +1,5 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
-import type { Throttling } from '../../limiter/consistency/lease'
-import { throttledNow, throwIfThrottled } from '../../limiter/consistency/lease-pauses'
+import { type Throttling, throttledNow, throwIfThrottled } from '../../limiter/consistency/lease'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { daily, idle, pacing, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'

@@ -19,6 +19,6 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'imports of them in cli/': { most: 99, goal: 98 },
   'words of docs/ without docs/api': { most: 75_550, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
-  'bytes that the authorizer loads first': { most: 122_600, goal: 118_600 },
-  'bytes of all its files': { most: 276_900, goal: 263_000 },
+  'bytes that the authorizer loads first': { most: 102_800, goal: 102_800 },
+  'bytes of all its files': { most: 256_700, goal: 256_700 },
 }
