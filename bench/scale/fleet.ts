@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter } from '../../limiter'
 import { exponential, seeded } from '../random'
-import { type Event, VirtualTime } from '../virtual-time'
+import { VirtualTime } from '../virtual-time'
 import { TokenBucket } from './allowance'
 import { popularity } from './popularity'
 import { PUBLISHED } from './published-limits'
@@ -26,8 +26,6 @@ const PER_INSTANCE = 30
 const GROWS_FROM = 10_000
 /** Then instances learn how many units to lease. */
 const SETTLING_MS = 8000
-/** Where a long window is simulated before that, requests come in its first and last milliseconds only. */
-const AROUND_QUIET_MS = 2000
 const MEASURED_MS = 1000
 /** The second that is measured is the first of a window, whether windows are seconds or minutes. */
 const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
@@ -45,7 +43,7 @@ const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
-  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS + (scenario.afterMs ?? 0)
+  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS
   return inVirtualTime(scenario, rps, measuredMs, seed, async (fleet) => {
     await fleet.runUntil(measuredMs)
     return fleet.measured(measuredMs + MEASURED_MS)
@@ -81,10 +79,6 @@ async function inVirtualTime<T>(
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
     fleet.open()
-    if (scenario.afterMs) {
-      await fleet.runUntil(measuredMs - scenario.afterMs + AROUND_QUIET_MS)
-      await fleet.restUntil(measuredMs - AROUND_QUIET_MS)
-    }
     return await run(fleet)
   } finally {
     uninstall()
@@ -111,8 +105,6 @@ class Fleet {
     refusedByLambda: 0,
     busyMs: 0,
   }
-  /** The next request. */
-  private next: Event | undefined
   private instances = 0
   private busy = 0
   private busiest = 0
@@ -140,17 +132,10 @@ class Fleet {
   open(): void {
     const { time, random, rps, scenario } = this
     const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario, rps) * time.sinceStart)
-    this.next = time.after(exponential(random, 1000 / perSecond), () => {
+    time.after(exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))
     })
-  }
-
-  /** No requests come until then. */
-  async restUntil(ms: number): Promise<void> {
-    this.next!.cancelled = true
-    await this.runUntil(ms)
-    this.open()
   }
 
   runUntil(ms: number): Promise<void> {

@@ -53,8 +53,6 @@ export interface Scenario {
   /** The highest rate that is simulated: above it, nothing new happens. */
   readonly upTo: number
   readonly trouble?: Trouble
-  /** So many milliseconds before the second that is measured, a window begins that is simulated as well. */
-  readonly afterMs?: number
   /** Whether each rate is a moment of one growth, at which the instances were not there before. */
   readonly grows?: boolean
   subjectsOf(client: number): SubjectCharge[]
@@ -111,7 +109,6 @@ const HOLDING: readonly Scenario[] = [
     id: 'leased-minute',
     title: '20/s per client and a leased 30,000,000/min for all',
     policies: [forAll('leased', 60), perClient(20)],
-    afterMs: 60_000,
     subjectsOf: theClientAndAll,
   },
 ]

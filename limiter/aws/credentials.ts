@@ -48,7 +48,7 @@ export class Credentials {
     this.fetching ??= this.provided()
       .then((credentials) => {
         if (typeof credentials?.accessKeyId !== 'string' || typeof credentials.secretAccessKey !== 'string')
-          throw new Error('Credential is missing: the provider gave no accessKeyId and secretAccessKey')
+          throw new Error('Resolved credential object is not valid')
         this.known = credentials
         return credentials
       })

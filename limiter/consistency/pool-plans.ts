@@ -5,6 +5,7 @@ import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
 import { POOL_PREFIX } from '../stores/attribute-prefix'
 import type { Item } from '../stores/store'
+import { isRecent } from '../view'
 import { wholeOf } from './capacity'
 import { type LeaseState, UNSEEN } from './lease'
 import {
@@ -35,11 +36,13 @@ const TOO_MANY_PER_SECOND = 800
  * Below so many writes in a window, which begins with one by every instance, there are half as many; two seconds after
  * the last change at the earliest.
  */
-const FEW_PER_WINDOW = 80
+const FEW_PER_WINDOW = 40
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */
 const ABANDONED_MS = 60
+/** How long pools are busy since they were seen to be, in milliseconds. */
+const BUSY_MS = 30_000
 /** Lists of policies whose pools an item names at most. */
 const MOST_NAMES = 16
 
@@ -82,7 +85,7 @@ export type PoolsSeen = 'none' | 'quiet' | 'busy'
 
 /**
  * What an instance knows of the pools of a subject whose own item has told of some; it may have learnt since that there
- * are none. Pools are busy by what was seen of one last, or where none was.
+ * are none. Pools are busy unless the one that was seen lately had counted few writes, for a second at least.
  */
 export function poolsSeen(items: KnownItems, state: LeaseState, policies: readonly CompiledPolicy[]): PoolsSeen {
   const { item } = items.view(state.key)!
@@ -90,9 +93,12 @@ export function poolsSeen(items: KnownItems, state: LeaseState, policies: readon
   if (told.stamp > state.pools.stamp && poolNamesIn(item).includes(state.poolName)) state.pools = told
   const key = poolKey(state)
   if (key === undefined) return 'none'
-  const pool = seenIn(items, key)
-  const areBusy = !items.view(key) || pool.pools.count * writesPerSecond(pool, items.now()) > MANY_PER_SECOND
-  return areBusy ? 'busy' : 'quiet'
+  const view = items.view(key)
+  if (!view) return 'busy'
+  if (!isRecent(view, items.now(), BUSY_MS)) return 'quiet'
+  const pool = poolOf(view.item)
+  const isKnown = isCounted(pool, state.pools.stamp) && view.seenAt - pool.since >= COUNTED_MS
+  return isKnown && pool.pools.count * writesPerSecond(pool, view.seenAt) <= MANY_PER_SECOND ? 'quiet' : 'busy'
 }
 
 /** Whether an instance is new to a subject that may have thousands of them. */

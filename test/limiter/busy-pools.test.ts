@@ -35,6 +35,8 @@ interface Pools {
   readonly count?: number
   /** Writes that each has counted within a second. */
   readonly writes?: number
+  /** How long they have counted, in milliseconds. */
+  readonly countedMs?: number
   /** Units come back one by one. */
   readonly trickles?: boolean
   readonly endsInMs?: number
@@ -50,6 +52,7 @@ interface Pools {
 async function newTo({
   count = MAX_POOLS,
   writes = 300,
+  countedMs = 0,
   trickles = true,
   endsInMs = 900,
   left = 999,
@@ -88,6 +91,7 @@ async function newTo({
     )
   }
   await items.run(KEY, decidePools(items, { key: KEY, policies }, name, 'throttled'))
+  state.now += countedMs
   const { take } = instance({ ...all, consistency })
   /** Takes so many, and says how many are allowed and what was asked meanwhile. */
   const takes = async (requests: number) => {
@@ -154,10 +158,11 @@ describe('a strict subject whose units others lease from pools', () => {
   const strict = { count: 4, trickles: false, consistency: 'strict' } as const
 
   it.each([
-    ['is leased after the first requests of an instance, where they are busy', 300, 0],
-    ['has a write for each request once an instance has seen that they are not', 50, 8],
-  ])('%s', async (_, writes, own) => {
-    const one = await newTo({ ...strict, writes })
+    ['is leased after the first requests of an instance, where they are busy', 300, 1000, 0],
+    ['has a write for each request once an instance has seen that they are not', 50, 1000, 8],
+    ['is leased where they have not counted for a second yet', 50, 999, 0],
+  ])('%s', async (_, writes, countedMs, own) => {
+    const one = await newTo({ ...strict, writes, countedMs, endsInMs: 2000 })
     expect(await one.takes(2)).toMatchObject({ allowed: 2, own: 2 }) // the second loads what leases
     await loaded()
     expect(await one.takes(9)).toMatchObject({ allowed: 9, own })
