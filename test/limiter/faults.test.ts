@@ -80,7 +80,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
     const client = faulty(opened.client)
     const subject = `client:${engine}-${subjects++}`
     const open = (from: Pick<DynamoDBClient, 'send'>) =>
-      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 600, ...more })
+      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 1200, ...more })
     const limiter = open(client)
     /** The state as a client without faults reads it. */
     const left = async () =>
