@@ -36,7 +36,7 @@ const TOO_MANY_PER_SECOND = 800
  * Below so many writes in a window, which begins with one by every instance, there are half as many; two seconds after
  * the last change at the earliest.
  */
-const FEW_PER_WINDOW = 40
+const FEW_PER_WINDOW = 80
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */

@@ -220,10 +220,10 @@ describe('the number of pools', () => {
     [900, 60_000, 16],
     [600, 60_000, 8],
     [500, 60_000, 4],
-    [2 / 3, 60_000, 4], // 40 in a window, as many as if its instances had come in one second
-    [0.65, 60_000, 2],
-    [0.65, 119_000, 2],
-    [0.65, 59_999, 4],
+    [4 / 3, 60_000, 4], // 80 in a window, as many as if its instances had come in one second
+    [1.3, 60_000, 2],
+    [1.3, 119_000, 2],
+    [1.3, 59_999, 4],
     [900, 1000, 16],
     [900, 900, 16], // so many in less than a second
     [900, 700, 8],
