@@ -50,9 +50,11 @@ const MIN_SKEW_MS = 60_000
 export class SignedCalls {
   private readonly signer: Signer
   private readonly credentials: Credentials
-  private readonly url: URL
-  private readonly protocol: typeof http | typeof https
-  private readonly agent: http.Agent
+  private readonly request: typeof http.request
+  private readonly target: http.RequestOptions & { readonly agent: http.Agent }
+  /** As the header says it: with a port that is not the protocol's own. */
+  private readonly host: string
+  private readonly basePath: string
   private readonly maxAnswerBytes: number
   /** How far AWS's clock is ahead of ours. */
   private aheadMs = 0
@@ -63,9 +65,12 @@ export class SignedCalls {
     const { region, url } = at ?? endpointOf(service, options)
     this.credentials = new Credentials(credentials, () => this.now())
     this.signer = new Signer(region, service)
-    this.url = url
-    this.protocol = url.protocol === 'https:' ? https : http
-    this.agent = new this.protocol.Agent({ keepAlive: true, maxSockets })
+    const { Agent, request } = url.protocol === 'https:' ? https : http
+    this.request = request
+    const host = url.hostname.replace(/[[\]]/g, '') // around an address of version 6
+    this.target = { method: 'POST', host, port: url.port, agent: new Agent({ keepAlive: true, maxSockets }) }
+    this.host = url.host
+    this.basePath = url.pathname.replace(/\/$/, '')
     this.maxAnswerBytes = maxAnswerBytes
   }
 
@@ -78,7 +83,7 @@ export class SignedCalls {
 
   /** Ends all connections. */
   destroy(): void {
-    this.agent.destroy()
+    this.target.agent.destroy()
   }
 
   /** AWS's time, as far as it is known. */
@@ -91,9 +96,8 @@ export class SignedCalls {
     { path = '/', headers: own, body }: SignedCall,
     { signal, onServerTime }: CallOptions,
   ): Promise<{ readonly answer: Answer; readonly sent: Answer['headers'] }> {
-    const { host, pathname } = this.url
-    const fullPath = pathname.replace(/\/$/, '') + path
-    const headers = { host, 'content-length': String(Buffer.byteLength(body)), ...own }
+    const fullPath = this.basePath + path
+    const headers = { host: this.host, 'content-length': String(Buffer.byteLength(body)), ...own }
     const sent = this.signer.sign(fullPath, headers, body, await this.credentials.get(), this.now())
     const response = await this.response(fullPath, sent, body, signal)
     const { statusCode: status = 0 } = response
@@ -110,14 +114,11 @@ export class SignedCalls {
     body: string,
     signal: CallOptions['signal'],
   ): Promise<IncomingMessage> {
-    const { hostname, port } = this.url
-    const host = hostname.replace(/^\[|\]$/g, '') // of an address of version 6
+    const options = { ...this.target, path, headers: { ...headers, 'user-agent': 'sluice' } }
     return new Promise((resolve, reject) => {
       const aborted = () => Object.assign(new Error('the call was aborted'), { name: 'AbortError' })
       if (signal?.aborted) return reject(aborted())
-      const { agent } = this
-      const options = { agent, host, port, path, method: 'POST', headers: { ...headers, 'user-agent': 'sluice' } }
-      const request = this.protocol.request(options, resolve).on('error', reject).end(body)
+      const request = this.request(options, resolve).on('error', reject).end(body)
       if (!signal) return
       signal.onabort = () => {
         request.destroy()

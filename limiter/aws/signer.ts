@@ -33,18 +33,20 @@ export class Signer {
     } as Record<string, string>
     const names = Object.keys(signed).sort()
     const lines = names.map((name) => `${name}:${signed[name]!.trim().replace(/\s+/g, ' ')}\n`).join('')
-    const scope = [time.slice(0, 8), this.region, this.service, 'aws4_request']
-    const request = `POST\n${twiceEncoded(path)}\n\n${lines}\n${names.join(';')}\n${sha256(body)}`
-    const text = `AWS4-HMAC-SHA256\n${time}\n${scope.join('/')}\n${sha256(request)}`
+    const covered = names.join(';')
+    const scope = `${time.slice(0, 8)}/${this.region}/${this.service}/aws4_request`
+    const request = `POST\n${twiceEncoded(path)}\n\n${lines}\n${covered}\n${sha256(body)}`
+    const text = `AWS4-HMAC-SHA256\n${time}\n${scope}\n${sha256(request)}`
     const signature = hmac(this.keyOf(`AWS4${secretAccessKey}`, scope), text).toString('hex')
-    const credential = `Credential=${accessKeyId}/${scope.join('/')}`
-    const authorization = `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=${names.join(';')}, Signature=${signature}`
+    const credential = `${accessKeyId}/${scope}`
+    const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${covered}, Signature=${signature}`
     return { ...signed, authorization }
   }
 
-  private keyOf(secret: string, scope: readonly string[]): Buffer {
-    const from = `${scope[0]} ${secret}`
-    if (this.key?.from !== from) this.key = { from, key: scope.reduce<string | Buffer>(hmac, secret) as Buffer }
+  private keyOf(secret: string, scope: string): Buffer {
+    const from = `${scope} ${secret}`
+    if (this.key?.from !== from)
+      this.key = { from, key: scope.split('/').reduce<string | Buffer>(hmac, secret) as Buffer }
     return this.key.key
   }
 }

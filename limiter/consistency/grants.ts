@@ -124,7 +124,7 @@ export class Grants {
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
       throwIfThrottled(state.throttled.own, now)
-      throwIfThrottled(throttledUntil(pool.throttledUntil), now)
+      throwIfThrottled(throttledUntil(pool.throttledUntil, now), now)
       state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
