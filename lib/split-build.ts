@@ -2,9 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BuildOptions, buildSync, type Metafile, transformSync } from 'esbuild'
 
-/** Modules that packages import by `import()` for parts that Sluice does not use: they would become files. */
-const UNUSED = ['@smithy/core/event-streams']
-
 /**
  * Runs esbuild so that modules imported by `import()`, and modules that several entry points share, get files of their
  * own, all of them CommonJS, which loads faster than ES modules, unless `format` says `esm`. esbuild can split ES
@@ -21,7 +18,6 @@ export function buildSplit(
   const { metafile } = buildSync({
     logLevel: 'error',
     ...options,
-    external: [...UNUSED, ...(options.external ?? [])],
     format: 'esm',
     splitting: true,
     metafile: true,
