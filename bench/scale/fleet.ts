@@ -27,6 +27,8 @@ const GROWS_FROM = 10_000
 /** Then instances learn how many units to lease. */
 const SETTLING_MS = 8000
 const MEASURED_MS = 1000
+/** Where windows are minutes, the last one also begins with all requests, which are left out from then on. */
+const BEGINNING_MS = 4000
 /** The second that is measured is the first of a window, whether windows are seconds or minutes. */
 const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
 
@@ -43,7 +45,8 @@ const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
 
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
-  const measuredMs = reachedMs(scenario, rps) + SETTLING_MS
+  const { minutes } = scenario
+  const measuredMs = reachedMs(scenario, rps) + (minutes ? 60_000 + MEASURED_MS : SETTLING_MS)
   return inVirtualTime(scenario, rps, measuredMs, seed, async (fleet) => {
     await fleet.runUntil(measuredMs)
     return fleet.measured(measuredMs + MEASURED_MS)
@@ -78,6 +81,7 @@ async function inVirtualTime<T>(
   const uninstall = time.install(seed)
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
+    if (scenario.minutes) fleet.rest(reachedMs(scenario, rps) + BEGINNING_MS, measuredMs - SETTLING_MS)
     fleet.open()
     return await run(fleet)
   } finally {
@@ -105,6 +109,7 @@ class Fleet {
     refusedByLambda: 0,
     busyMs: 0,
   }
+  private resting = { fromMs: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }
   private instances = 0
   private busy = 0
   private busiest = 0
@@ -128,11 +133,18 @@ class Fleet {
     this.nextClient = popularity(clients, skew)
   }
 
+  /** No requests come between these times, in milliseconds after the start; instances stay. */
+  rest(fromMs: number, untilMs: number): void {
+    this.resting = { fromMs, untilMs }
+  }
+
   /** Requests come at random moments from now on. */
   open(): void {
-    const { time, random, rps, scenario } = this
+    const { time, random, rps, scenario, resting } = this
     const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario, rps) * time.sinceStart)
-    time.after(exponential(random, 1000 / perSecond), () => {
+    const isResting = time.sinceStart >= resting.fromMs && time.sinceStart < resting.untilMs
+    const restMs = isResting ? resting.untilMs - time.sinceStart : 0
+    time.after(restMs + exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))
     })

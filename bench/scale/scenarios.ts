@@ -53,6 +53,8 @@ export interface Scenario {
   /** The highest rate that is simulated: above it, nothing new happens. */
   readonly upTo: number
   readonly trouble?: Trouble
+  /** Whether windows are minutes: the instances that the beginning of one needs have been started for the last one. */
+  readonly minutes?: boolean
   /** Whether each rate is a moment of one growth, at which the instances were not there before. */
   readonly grows?: boolean
   subjectsOf(client: number): SubjectCharge[]
@@ -109,6 +111,7 @@ const HOLDING: readonly Scenario[] = [
     id: 'leased-minute',
     title: '20/s per client and a leased 30,000,000/min for all',
     policies: [forAll('leased', 60), perClient(20)],
+    minutes: true,
     subjectsOf: theClientAndAll,
   },
 ]
