@@ -1,14 +1,14 @@
-import type { Verdicts } from '../algorithms/algorithm'
+import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
 import { estimateCapacity, mostUnits } from './capacity'
-import { type LeaseState, learnCount, throttledUntil, throwIfThrottled, UNSEEN } from './lease'
+import { type Lease, type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, draw, isAbandoned, isNew, poolKey, seePool } from './pool-plans'
+import { claim, deposit, draw, isAbandoned, isNew, poolKey, putBack, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
@@ -98,6 +98,14 @@ export class Grants {
     return pool.since > 0 ? pool.pools : { count, stamp }
   }
 
+  /** Gives units of a lease back: to the pool where there is one, as thousands do after a pause. */
+  giveBack(state: LeaseState, lease: Lease, units: number): Promise<void> {
+    const pool = poolKey(state)
+    if (pool !== undefined) return this.items.run(pool, putBack(this.items, pool, lease, units))
+    const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
+    return this.items.refund({ key: state.key, policies, cost: units }, { at: lease.chargedAt })
+  }
+
   private fromItem(ask: Ask): Promise<Grant> {
     const { state, least } = ask
     return this.own.charge(ask, (available, now): Size => {
@@ -124,7 +132,7 @@ export class Grants {
       const isAwaited = isClaimed(pool) && !isAbandoned(state, pool)
       if (poolKey(state) !== key) continue
       throwIfThrottled(state.throttled.own, now)
-      throwIfThrottled(throttledUntil(pool.throttledUntil, now), now)
+      throwIfThrottled({ until: pool.throttledUntil }, now)
       state.pause = pauseOfEmpty(least, pool, isAwaited, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
@@ -232,13 +240,9 @@ export class Grants {
 
   /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
   private isLow({ state, policies }: Ask, pool: Pool, now: EpochMs): boolean {
-    if (
-      pool.pools.stamp !== state.pools.stamp ||
-      isClaimed(pool) ||
-      pool.left >= pool.level * LOW ||
-      now < Math.max(pool.emptyUntil, pool.throttledUntil)
-    )
-      return false
-    return now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs === pool.endsAt
+    const isFull = pool.left >= pool.level * LOW
+    if (isFull || isClaimed(pool) || pool.pools.stamp !== state.pools.stamp) return false
+    const endsAt = now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs
+    return endsAt === pool.endsAt && now >= Math.max(pool.emptyUntil, pool.throttledUntil)
   }
 }

@@ -102,14 +102,9 @@ export function throttledNow(error: StoreUnavailableError, before: Throttling | 
   return { error, retryMs, until: now + retryMs * (0.5 + Math.random()) }
 }
 
-/** That an item is throttled until then, as others have found. */
-export function throttledUntil(until: EpochMs, now: EpochMs): Omit<Throttling, 'retryMs'> | undefined {
-  if (until <= now) return undefined
-  const error = new StoreUnavailableError('hot-key', 'the item gets more writes than the store takes, as others found')
-  return { error, until }
-}
-
-/** @throws StoreUnavailableError the one with which the item was throttled, while that is a moment ago. */
-export function throwIfThrottled(throttling: Omit<Throttling, 'retryMs'> | undefined, now: EpochMs): void {
-  if (throttling && now < throttling.until && throttling.until - now <= 2 * LONGEST_RETRY_MS) throw throttling.error
+/** @throws StoreUnavailableError where the item was throttled a moment ago: the error then, if not others found it. */
+export function throwIfThrottled(throttling: Partial<Throttling> | undefined, now: EpochMs): void {
+  const { until = 0, error } = throttling ?? {}
+  if (now >= until || until - now > 2 * LONGEST_RETRY_MS) return
+  throw error ?? new StoreUnavailableError('hot-key', 'others found the item throttled')
 }

@@ -13,7 +13,7 @@ import { Grants } from './grants'
 import { isSpendable, type Lease, type LeaseState, pauseLeftMs, UNSEEN, withMore } from './lease'
 import { LeaseSize } from './lease-size'
 import { type PoolsSeen, poolsSeen } from './pool-plans'
-import { countIn, MAX_POOLS } from './pools'
+import { countOf, MAX_POOLS, poolFieldsIn } from './pools'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
 
@@ -51,7 +51,7 @@ export class Leased implements Strategy {
 
   /** Whether units of a subject are in pools, by what its item said last, and whether those are busy. */
   poolsFor(subject: Subject): PoolsSeen {
-    const areThere = countIn(this.items.view(subject.key)?.item) > 1
+    const areThere = countOf(poolFieldsIn(this.items.view(subject.key)?.item)).count > 1
     return areThere ? poolsSeen(this.items, this.stateOf(subject), subject.policies) : 'none'
   }
 
@@ -187,8 +187,8 @@ export class Leased implements Strategy {
    * others.
    */
   private giveBackSurplus(state: LeaseState, lease: Lease, cost: number, now: EpochMs): void {
-    const { size, key } = state
-    const available = estimateCapacity(this.items.view(key), lease.policies, now, size.pauseMs(now))
+    const { size } = state
+    const available = estimateCapacity(this.items.view(state.key), lease.policies, now, size.pauseMs(now))
     const surplus = lease.left - Math.max(cost, size.next(now, available).units)
     if (surplus < WORTH_GIVING_BACK) return
     const work = this.returned(state, lease, surplus)
@@ -197,12 +197,11 @@ export class Leased implements Strategy {
     this.returning.add(work)
   }
 
-  /** Gives units of a lease back to the store: they leave memory first, so they are never both spent and given back. */
-  private async returned({ key }: LeaseState, lease: Lease, units: number): Promise<void> {
+  /** Units leave memory first, so they are never both spent and given back. */
+  private returned(state: LeaseState, lease: Lease, units: number): Promise<void> {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
-    const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.items.refund({ key, policies, cost: units }, { at: lease.chargedAt })
+    return this.grants.giveBack(state, lease, units)
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */

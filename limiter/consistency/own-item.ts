@@ -1,16 +1,50 @@
 import type { Verdicts } from '../algorithms/algorithm'
+import {
+  type Assignment,
+  type Fields,
+  numberOf,
+  remove,
+  replace,
+  set,
+  stillAt,
+  when,
+} from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import type { Decider } from '../decider'
 import { isHotKey } from '../errors'
+import { type KnownItems, type Plan, READ, writing } from '../plan'
+import type { Subject } from '../request'
 import { allAllow } from '../steps'
+import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { estimateCapacity, remainingOf } from './capacity'
 import { type ItemKind, type LeaseState, throttledNow, throwIfThrottled, UNSEEN } from './lease'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
-import { decidePools } from './pool-plans'
-import { type Pool, type PoolCount, poolsOf } from './pools'
+import { countingMs } from './pool-plans'
+import {
+  asNumber,
+  countOf,
+  FIRST_POOLS,
+  hasPace,
+  isCounted,
+  MANY_PER_SECOND,
+  mostPools,
+  type Pool,
+  type PoolCount,
+  poolFieldsIn,
+  poolNamesIn,
+  poolsOf,
+  writesPerSecond,
+} from './pools'
 import type { WriteCoalescer } from './write-coalescer'
+
+/** Above so many writes a second there are four times as many pools. */
+const TOO_MANY_PER_SECOND = 800
+/** A pool with so many writes in a window, which begins with one by every instance, is needed. */
+const NEEDED_PER_WINDOW = 160
+/** Lists of policies whose pools an item names at most. */
+const MOST_NAMES = 16
 
 /** What is asked of a subject for a lease. */
 export interface Ask {
@@ -113,4 +147,57 @@ export class OwnItem {
       return verdicts
     })
   }
+}
+
+/**
+ * Who has claimed a pool reads the own item, and writes down how many there should be, and whose units they hold.
+ *
+ * @param name of the pools of these policies.
+ * @param evidence the pool as it was then, or that the own item had more writes than it takes.
+ * @returns how many of them these policies draw from.
+ */
+export function* decidePools(
+  items: KnownItems,
+  { key, policies }: Subject,
+  name: string,
+  evidence: Pool | 'throttled',
+): Plan<PoolCount> {
+  const { item } = yield READ
+  const now = items.now()
+  const fields = poolFieldsIn(item)
+  const names = poolNamesIn(item)
+  const changes = numberChanges(fields, evidence, policies, now)
+  if (changes.length === 0 && names.includes(name)) return poolsOf(item, policies, now)
+  const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(fields, field)))
+  // those in use are written down again when filled
+  const others = names.length < MOST_NAMES ? [] : names.filter((one) => one !== name).map(remove)
+  const write = when(guard, ...changes, ...others, replace(name, policies.map(asNumber)))
+  yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
+  return poolsOf(items.view(key)?.item, policies, now)
+}
+
+/** What changes of the number of pools: one of many may have few, so they are halved once none was needed lately. */
+function numberChanges(
+  fields: Fields | undefined,
+  evidence: Pool | 'throttled',
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): Assignment[] {
+  const { count, stamp } = countOf(fields)
+  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
+  const become = (wanted: number) => [
+    set('s', Math.min(most, wanted)),
+    set('o', now),
+    set('d', Math.max(stamp + 1, now)), // larger than before the item was deleted, too
+  ]
+  if (evidence === 'throttled') return count === 1 && most > 1 ? become(FIRST_POOLS) : []
+  if (!isCounted(evidence, stamp)) return []
+  const perSecond = writesPerSecond(evidence, now)
+  if (perSecond > MANY_PER_SECOND && count < most) return become(count * (perSecond > TOO_MANY_PER_SECOND ? 4 : 2))
+  const [windowMs, countedMs] = [countingMs(policies), now - evidence.since]
+  const changedMs = Math.abs(now - numberOf(fields, 'o'))
+  const isNeeded = evidence.writes >= NEEDED_PER_WINDOW * Math.max(1, countedMs / windowMs)
+  if (isNeeded) return changedMs >= windowMs ? [set('o', now)] : []
+  const isOver = hasPace(evidence, stamp) && countedMs >= windowMs && changedMs >= 2 * windowMs
+  return isOver && count > 1 ? become(count / 2) : []
 }

@@ -1,27 +1,18 @@
-import { add, atLeast, exactly, numberOf, remove, replace, set, stillAt, when } from '../algorithms/conditional-write'
+import { add, atLeast, atMost, exactly, replace, set, stillAt, when } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
 import { POOL_PREFIX } from '../stores/attribute-prefix'
-import type { Item } from '../stores/store'
 import { isRecent } from '../view'
 import { wholeOf } from './capacity'
-import { type LeaseState, UNSEEN } from './lease'
+import { type Lease, type LeaseState, UNSEEN } from './lease'
 import {
-  asNumber,
   COUNTED_MS,
-  countIn,
-  countOf,
-  FIRST_POOLS,
-  hasPace,
   isBusy,
   isCounted,
   MANY_PER_SECOND,
-  mostPools,
   type Pool,
-  type PoolCount,
-  poolFieldsIn,
   poolKeyOf,
   poolNamesIn,
   poolOf,
@@ -30,51 +21,12 @@ import {
   writesPerSecond,
 } from './pools'
 
-/** Above so many writes a second there are four times as many pools. */
-const TOO_MANY_PER_SECOND = 800
-/**
- * Below so many writes in a window, which begins with one by every instance, there are half as many; two seconds after
- * the last change at the earliest.
- */
-const FEW_PER_WINDOW = 80
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */
 const ABANDONED_MS = 60
 /** How long pools are busy since they were seen to be, in milliseconds. */
 const BUSY_MS = 30_000
-/** Lists of policies whose pools an item names at most. */
-const MOST_NAMES = 16
-
-/**
- * Who has claimed a pool reads the own item, and writes down how many there should be, and whose units they hold.
- *
- * @param name of the pools of these policies.
- * @returns how many of them these policies draw from.
- */
-export function* decidePools(
-  items: KnownItems,
-  { key, policies }: Subject,
-  name: string,
-  evidence: Pool | 'throttled',
-): Plan<PoolCount> {
-  const { item } = yield READ
-  const now = items.now()
-  const seen = poolFieldsIn(item)
-  const names = poolNamesIn(item)
-  const wanted = wantedPools(item, evidence, policies, now)
-  const isChanged = wanted !== countIn(item)
-  if (!isChanged && names.includes(name)) return poolsOf(item, policies, now)
-  const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(seen, field)))
-  const stamp = Math.max(numberOf(seen, 'd') + 1, now) // larger than before the item was deleted, too
-  const changes = [set('s', wanted), set('o', now), set('d', stamp)]
-  // those in use are written down again when filled
-  const others = names.length < MOST_NAMES ? [] : names.filter((one) => one !== name).map(remove)
-  const named = replace(name, policies.map(asNumber))
-  const write = when(guard, ...(isChanged ? changes : []), ...others, named)
-  yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
-  return poolsOf(items.view(key)?.item, policies, now)
-}
 
 /** Where an instance's pool is; `undefined` where there are none. */
 export const poolKey = ({ key, poolName, pools: { count }, place }: LeaseState): string | undefined =>
@@ -158,6 +110,14 @@ export function* draw(
   }
 }
 
+/** Puts units of a lease into a pool, unless that has others than those of its window: then they stay charged. */
+export function* putBack(items: KnownItems, key: string, lease: Lease, units: number): Plan<void> {
+  const { chargedAt, expiresAt, policies } = lease
+  const write = when([exactly('e', expiresAt), atMost('c', chargedAt)], add('l', units))
+  const fitted = items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, items.now())
+  yield { kind: 'write', write: fitted, isTidying: true }
+}
+
 /**
  * Claims a pool for a deposit.
  *
@@ -213,32 +173,6 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
 
 const half = (count: number): number => Math.floor(count / 2)
 
-/**
- * How many pools there should be, by the writes that one of them had.
- *
- * @param own the subject's item as it is now.
- * @param evidence one of them as it is, or that the own item had more writes than it takes.
- */
-function wantedPools(
-  own: Item,
-  evidence: Pool | 'throttled',
-  policies: readonly CompiledPolicy[],
-  now: EpochMs,
-): number {
-  const { count, stamp } = countOf(poolFieldsIn(own))
-  const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
-  if (evidence === 'throttled') return count === 1 ? Math.min(most, FIRST_POOLS) : count
-  if (!isCounted(evidence, stamp)) return count
-  const perSecond = writesPerSecond(evidence, now)
-  if (perSecond > TOO_MANY_PER_SECOND) return Math.min(most, count * 4)
-  if (perSecond > MANY_PER_SECOND) return Math.min(most, count * 2)
-  const isNew = Math.abs(now - numberOf(poolFieldsIn(own), 'o')) < 2 * COUNTED_MS
-  const [countedMs, windowMs] = [now - evidence.since, countingMs(policies)]
-  const few = (FEW_PER_WINDOW * countedMs) / windowMs
-  const isFew = hasPace(evidence, stamp) && countedMs >= windowMs && evidence.writes < few
-  return isFew && !isNew ? Math.max(1, count / 2) : count
-}
-
 /** Writes are counted for the last window, and in long ones for a minute. */
-const countingMs = (policies: readonly CompiledPolicy[]): number =>
+export const countingMs = (policies: readonly CompiledPolicy[]): number =>
   Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))

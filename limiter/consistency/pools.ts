@@ -183,8 +183,6 @@ export const hasPace = (pool: Pool, stamp: number): boolean => isCounted(pool, s
 export const isCounted = ({ since, pools }: Pool, stamp: number): boolean => since > 0 && pools.stamp === stamp
 
 /** How many pools a subject's item says that there are. */
-export const countIn = (item: Item | undefined): number => countOf(poolFieldsIn(item)).count
-
 export const countOf = (fields: Fields | undefined): PoolCount => ({
   count: Math.max(1, numberOf(fields, 's')),
   stamp: numberOf(fields, 'd'),

@@ -1,5 +1,6 @@
 import { createLimiter, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
-import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { decidePools } from '../../limiter/consistency/own-item'
+import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
 import { MAX_POOLS, poolKeyOf, poolOf, standingOf, turnMs } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { PREFIX_LENGTH } from '../../limiter/stores/attribute-prefix'

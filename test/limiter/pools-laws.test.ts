@@ -61,6 +61,10 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
     for (let i = world.below(4); i > 0; i--)
       time.after(random() * BUSY_MS, () => freeze(pick(...instances), time.sinceStart + 2000 * random()))
     if (world.below(2) === 0) time.after(random() * BUSY_MS, () => freeze(pick(...instances), Infinity)) // a crash
+    for (let i = 4 * world.below(3); i > 0; i--) {
+      const one = pick(...instances) // that stops, and begins anew
+      time.after(random() * BUSY_MS, () => void one.limiter.close(), one)
+    }
     if (kind === 'resets')
       time.after(random() * BUSY_MS, () => void instances[0]!.limiter.reset(SUBJECT).catch(() => {}))
     await time.runUntil(BUSY_MS)
@@ -87,18 +91,20 @@ describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets', '
   'units in pools, with answers lost, copies, freezes, crashes, refunds and %s,',
   (kind) => {
     it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {
-      let [pooled, mostPools] = [0, 1]
+      let [pooled, returned, mostPools] = [0, 0, 1]
       for (let i = 0; i < runs(10, 80); i++) {
         const {
           broken,
-          pooled: { drawn },
+          pooled: { drawn, putBack },
           ...world
         } = await course(30 + i, kind)
         expect([i, broken]).toEqual([i, []])
         pooled += drawn
+        returned += putBack
         mostPools = Math.max(mostPools, world.mostPools)
       }
       expect(pooled).toBeGreaterThan(300)
+      expect(returned).toBeGreaterThan(10)
       expect(mostPools).toBeGreaterThanOrEqual(4)
     })
   },

@@ -1,18 +1,21 @@
-import { type LeaseState, learnCount } from '../../limiter/consistency/lease'
-import { claim, decidePools, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { type Lease, type LeaseState, learnCount } from '../../limiter/consistency/lease'
+import { decidePools } from '../../limiter/consistency/own-item'
+import { claim, deposit, draw, putBack } from '../../limiter/consistency/pool-plans'
 import {
-  countIn,
+  countOf,
   depositOf,
   isAmple,
   isClaimed,
   mostPools,
   type Pool,
+  poolFieldsIn,
   poolOf,
   poolsOf,
   standingOf,
 } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
+import { reset } from '../../limiter/give-back'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { MARKS, NO_ITEM, type StateStore } from '../../limiter/stores/store'
 import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
@@ -76,6 +79,12 @@ const drawn = (one: Decider, units: number) =>
     draw(one, subject, ({ left }) => (left < units ? 0 : units)),
   )
 
+const back = (one: Decider, { chargedAt, endsAt }: Pool, units: number) =>
+  one.run(
+    subject.key,
+    putBack(one, subject.key, { chargedAt, expiresAt: endsAt, policies } as Partial<Lease> as Lease, units),
+  )
+
 /** A pool with so many units. */
 async function pooled(units: number, store?: StateStore) {
   const one = world(store)
@@ -136,6 +145,46 @@ describe('a pool', () => {
     const ofThis = draw(one.second, subject, ({ endsAt }) => (endsAt === END ? 10 : 0))
     expect((await one.second.run(subject.key, ofThis)).units).toBe(0)
     expect((await one.seen()).left).toBe(70)
+  })
+
+  it('gets units of a draw back, while those that they came with are there', async () => {
+    const one = await pooled(100)
+    const { pool } = await drawn(one.second, 30)
+    await back(one.second, pool, 10)
+    expect(await one.seen()).toMatchObject({ left: 80, generation: pool.generation })
+    await drawn(one.first, 20)
+    await back(one.second, pool, 5)
+    expect(await one.seen()).toMatchObject({ left: 65 })
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 40) // of the same window
+    await back(one.second, pool, 5)
+    expect(await one.seen()).toMatchObject({ left: 110 })
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, { endsAt: END + 60_000 })
+    await back(one.second, pool, 5)
+    expect(await one.seen()).toMatchObject({ left: 70 })
+  })
+
+  it('gets none back that was drawn before a reset', async () => {
+    const one = await pooled(100)
+    const { pool } = await drawn(one.second, 30)
+    await one.first.run(subject.key, reset(one.first))
+    await back(one.second, pool, 10)
+    expect(await one.seen()).toMatchObject({ left: 0 })
+    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 50, { chargedAt: T + 1 })
+    await back(one.second, pool, 10)
+    expect(await one.seen()).toMatchObject({ left: 50 })
+  })
+
+  test.each(STORE_FAULTS)('gets units back once, with the fault "%s"', async (fault) => {
+    const store = new FaultyStore(new MemoryStore())
+    const one = await pooled(100, store)
+    const { pool } = await drawn(one.second, 30)
+    store.plan([fault])
+    await back(one.second, pool, 10).catch((error) => expect(error).toBeInstanceOf(StoreUnavailableError))
+    const { left } = await one.seen()
+    expect(left).toBe(fault === 'request lost' || fault === 'late' ? 70 : 80)
+    await drawn(one.second, 1)
+    await store.deliverDelayed()
+    expect(await one.seen()).toMatchObject({ left: left - 1 })
   })
 
   it('says of units whose answer was lost when they end, whatever was put in since', async () => {
@@ -213,17 +262,17 @@ describe('the number of pools', () => {
     const found = await busy(first, 900, 1000)
     expect([await decided(first), await decided(first, 'throttled')]).toEqual([4, 4])
     expect([await decided(second, found), await decided(first, found), await decided(second)]).toEqual([16, 16, 16])
-    expect(countIn(await one.store.read('k'))).toBe(16)
+    expect(countOf(poolFieldsIn(await one.store.read('k'))).count).toBe(16)
   })
 
   test.each([
     [900, 60_000, 16],
     [600, 60_000, 8],
     [500, 60_000, 4],
-    [4 / 3, 60_000, 4], // 80 in a window, as many as if its instances had come in one second
-    [1.3, 60_000, 2],
-    [1.3, 119_000, 2],
-    [1.3, 59_999, 4],
+    [8 / 3, 60_000, 4], // 160 in a window, as many as if its instances had come in one second
+    [2.6, 60_000, 2],
+    [2.6, 119_000, 2],
+    [2.6, 59_999, 4],
     [900, 1000, 16],
     [900, 900, 16], // so many in less than a second
     [900, 700, 8],
@@ -233,10 +282,27 @@ describe('the number of pools', () => {
     const one = world()
     const first = one.instance()
     await decided(first, 'throttled')
-    one.now += 60_000
+    one.now += 120_000
     const pool = await busy(first, perSecond, forMs)
     expect(await decided(first, { ...pool, pools: { count: 1, stamp: 0 } })).toBe(4) // counted while there was one
     expect(await decided(first, pool)).toBe(count)
+  })
+
+  it('is halved only once no pool was found to be needed for two windows', async () => {
+    const one = world()
+    const first = one.instance()
+    await decided(first, 'throttled')
+    one.now += 120_000
+    const [needed, few] = [await busy(first, 3), await busy(first, 1)]
+    expect(await decided(first, needed)).toBe(4)
+    one.now += 119_000
+    expect(await decided(first, { ...few, since: one.now - 60_000 })).toBe(4)
+    expect(await decided(first, { ...needed, since: one.now - 60_000 })).toBe(4)
+    one.now += 2000
+    expect(await decided(first, { ...few, since: one.now - 60_000 })).toBe(4)
+    one.now += 118_000
+    expect(await decided(first, { ...few, since: one.now - 60_000 })).toBe(2)
+    expect(await decided(first, { ...few, since: one.now - 60_000 })).toBe(2) // counted while there were four
   })
 
   test.each([
@@ -273,7 +339,7 @@ describe('the number of pools', () => {
     for (const at of [T, T - 5000, T + 5000, T + 10_000]) {
       if (at === T + 10_000) await one.store.delete('k', (await one.store.read('k')).marks)
       one.now = at
-      const isFirst = countIn(await one.store.read('k')) === 1
+      const isFirst = countOf(poolFieldsIn(await one.store.read('k'))).count === 1
       stamps.push((await countAndStamp(first, isFirst ? 'throttled' : await busy(first, 900, 1000))).stamp)
     }
     expect(stamps).toEqual([...new Set(stamps)].sort((a, b) => a - b))
