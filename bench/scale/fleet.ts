@@ -27,8 +27,10 @@ const GROWS_FROM = 10_000
 /** Then instances learn how many units to lease. */
 const SETTLING_MS = 8000
 const MEASURED_MS = 1000
-/** Where windows are minutes, the last one also begins with all requests, which are left out from then on. */
-const BEGINNING_MS = 4000
+/** Where windows are minutes, requests come for so long before and after the last one begins, and rest then. */
+const BEGINNING_MS = 1000
+/** They come again so long before the measured one begins. */
+const RESUMED_MS = 4000
 /** The second that is measured is the first of a window, whether windows are seconds or minutes. */
 const MEASURED_AT = Date.UTC(2026, 0, 15, 12, 31)
 
@@ -46,7 +48,7 @@ const reachedMs = (scenario: Scenario, rps: number, most = rps): number =>
 /** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
 export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
   const { minutes } = scenario
-  const measuredMs = reachedMs(scenario, rps) + (minutes ? 60_000 + MEASURED_MS : SETTLING_MS)
+  const measuredMs = reachedMs(scenario, rps) + (minutes ? BEGINNING_MS + 60_000 : SETTLING_MS)
   return inVirtualTime(scenario, rps, measuredMs, seed, async (fleet) => {
     await fleet.runUntil(measuredMs)
     return fleet.measured(measuredMs + MEASURED_MS)
@@ -81,7 +83,7 @@ async function inVirtualTime<T>(
   const uninstall = time.install(seed)
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
-    if (scenario.minutes) fleet.rest(reachedMs(scenario, rps) + BEGINNING_MS, measuredMs - SETTLING_MS)
+    if (scenario.minutes) fleet.rest(measuredMs - 60_000 + BEGINNING_MS, measuredMs - RESUMED_MS)
     fleet.open()
     return await run(fleet)
   } finally {

@@ -128,9 +128,9 @@ export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now:
   return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
 }
 
-/** That after a draw: of a busy pool, once in a turn. */
+/** That after a draw: of a busy pool, once in a turn, or until its units end. */
 export const pauseAfterDraw = (pool: Pool, now: EpochMs): PoolPause | undefined =>
-  isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined
+  isBusy(pool, now) ? { units: 0, until: Math.min(now + turnMs(pool.pools.count), pool.endsAt), pool } : undefined
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {

@@ -143,9 +143,13 @@ describe('an instance', () => {
     expect(new Set(calls)).toEqual(new Set(['write']))
   })
 
-  it('draws once where units end before the next turn', async () => {
-    const one = await newTo({ trickles: false, endsInMs: TURN_MS - 10 })
+  it('draws once where units end before the next turn, and denies nothing of the next window', async () => {
+    const endsInMs = TURN_MS - 10
+    const one = await newTo({ trickles: false, endsInMs })
     expect((await one.takes(50)).allowed).toBe(1)
+    expect(await one.take('all')).toMatchObject({ allowed: false, retryAfterMs: endsInMs })
+    one.now += endsInMs - 1
+    expect((await one.takes(1)).allowed).toBe(0)
   })
 })
 
