@@ -1,14 +1,18 @@
-import { isCharged, type Verdicts } from '../algorithms/algorithm'
+import type { Verdicts } from '../algorithms/algorithm'
+import { add, exactly, when } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
+import { giveBackOnce, recentItem } from '../give-back'
 import { contention } from '../items'
-import { estimateCapacity, mostUnits } from './capacity'
+import type { KnownItems, Plan } from '../plan'
+import { POOL_PREFIX } from '../stores/attribute-prefix'
+import { mostUnits } from './capacity'
 import { type Lease, type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, draw, isAbandoned, isNew, poolKey, putBack, seePool } from './pool-plans'
+import { claim, deposit, draw, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
@@ -23,6 +27,7 @@ import {
   pauseAfterDraw,
   pauseOfEmpty,
   poolKeyOf,
+  poolOf,
   spendableIn,
   standingOf,
   trickles,
@@ -30,13 +35,11 @@ import {
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
-/** Below this share of what it had after the last deposit, a pool gets the next. */
-const LOW = 1 / 8
 /** Of a limit whose units come back one by one, an instance takes no more than for so long, in milliseconds. */
 const TURN_MS = 250
 /** Writes that have failed, at most, that an instance adds to those that its pool counts. */
 const MOST_FAILED = 8
-/** After how long an instance looks whether a deposit was made, in milliseconds: twice as long each time. */
+/** After how long an instance looks whether a deposit was made, in milliseconds; then each time twice as long after. */
 const LOOK_MS = 8
 
 /** Where the units of leases come from: the subject's own item, or one of the pools that were filled from it. */
@@ -98,14 +101,6 @@ export class Grants {
     return pool.since > 0 ? pool.pools : { count, stamp }
   }
 
-  /** Gives units of a lease back: to the pool where there is one, as thousands do after a pause. */
-  giveBack(state: LeaseState, lease: Lease, units: number): Promise<void> {
-    const pool = poolKey(state)
-    if (pool !== undefined) return this.items.run(pool, putBack(this.items, pool, lease, units))
-    const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    return this.items.refund({ key: state.key, policies, cost: units }, { at: lease.chargedAt })
-  }
-
   private fromItem(ask: Ask): Promise<Grant> {
     const { state, least } = ask
     return this.own.charge(ask, (available, now): Size => {
@@ -116,15 +111,15 @@ export class Grants {
 
   private async fromPool(ask: Ask): Promise<Grant> {
     const { state, policies, least, deadline } = ask
-    for (let usualMs = LOOK_MS; ; usualMs *= 2) {
+    for (let usualMs = LOOK_MS; ; usualMs = 2 * LOOK_MS) {
       const key = poolKey(state)
       if (key === undefined) return this.fromItem(ask)
       const { units, pool } = await this.drawn(key, ask)
       const now = this.items.now()
       learnCount(state, pool, units > 0)
       if (units > 0) {
-        const isLow = poolKey(state) === key && this.isLow(ask, pool, now)
-        if (isLow) await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
+        if (poolKey(state) === key && isLow(this.items, state, policies, pool))
+          await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
         state.pause = pauseAfterDraw(pool, now) ?? state.pause
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
@@ -237,12 +232,17 @@ export class Grants {
       throw error
     })
   }
+}
 
-  /** Whether a pool is to be filled before it is empty: what it has left must be worth as much as what comes. */
-  private isLow({ state, policies }: Ask, pool: Pool, now: EpochMs): boolean {
-    const isFull = pool.left >= pool.level * LOW
-    if (isFull || isClaimed(pool) || pool.pools.stamp !== state.pools.stamp) return false
-    const endsAt = now + estimateCapacity(this.items.view(state.key), policies, now, 0).endsInMs
-    return endsAt === pool.endsAt && now >= Math.max(pool.emptyUntil, pool.throttledUntil)
-  }
+/** Puts units of a lease into a pool that has some of the same time. @returns whether it has: else it did nothing. */
+export function* putBack(items: KnownItems, key: string, lease: Lease, units: number): Plan<boolean> {
+  let isThere = false
+  const see = () => recentItem(items, key)
+  yield* giveBackOnce(items, see, (item) => {
+    const { endsAt, chargedAt } = poolOf(item)
+    isThere = endsAt === lease.expiresAt && chargedAt <= lease.chargedAt
+    const write = when([exactly('e', endsAt), exactly('c', chargedAt)], add('l', units))
+    return isThere ? [{ prefix: POOL_PREFIX, write }] : []
+  })
+  return isThere
 }

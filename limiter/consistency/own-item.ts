@@ -21,7 +21,7 @@ import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { estimateCapacity, remainingOf } from './capacity'
 import { type ItemKind, type LeaseState, throttledNow, throwIfThrottled, UNSEEN } from './lease'
 import { type Capacity, type Size, unitsAtTry } from './lease-size'
-import { countingMs } from './pool-plans'
+import { countingMs, LONGEST_COUNTED_MS } from './pool-plans'
 import {
   asNumber,
   countOf,
@@ -43,7 +43,9 @@ import type { WriteCoalescer } from './write-coalescer'
 const TOO_MANY_PER_SECOND = 800
 /** A pool with so many writes in a window, which begins with one by every instance, is needed. */
 const NEEDED_PER_WINDOW = 160
-/** Lists of policies whose pools an item names at most. */
+/** So many of them, on the average, say so at a time. */
+const NOTED_BY = 4
+/** Lists of policies whose pools an item names at most; then those in use are written down again when filled. */
 const MOST_NAMES = 16
 
 /** What is asked of a subject for a lease. */
@@ -166,11 +168,11 @@ export function* decidePools(
   const now = items.now()
   const fields = poolFieldsIn(item)
   const names = poolNamesIn(item)
+  const isNamed = names.includes(name)
   const changes = numberChanges(fields, evidence, policies, now)
-  if (changes.length === 0 && names.includes(name)) return poolsOf(item, policies, now)
+  if (changes.length === 0 && isNamed) return poolsOf(item, policies, now)
   const guard = ['s', 'o'].map((field) => stillAt(field, numberOf(fields, field)))
-  // those in use are written down again when filled
-  const others = names.length < MOST_NAMES ? [] : names.filter((one) => one !== name).map(remove)
+  const others = isNamed || names.length < MOST_NAMES ? [] : names.map(remove)
   const write = when(guard, ...changes, ...others, replace(name, policies.map(asNumber)))
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, item, now))
   return poolsOf(items.view(key)?.item, policies, now)
@@ -185,19 +187,18 @@ function numberChanges(
 ): Assignment[] {
   const { count, stamp } = countOf(fields)
   const most = Math.max(count, mostPools(policies, now)) // others of the subject may have more
-  const become = (wanted: number) => [
-    set('s', Math.min(most, wanted)),
-    set('o', now),
-    set('d', Math.max(stamp + 1, now)), // larger than before the item was deleted, too
-  ]
+  const windowMs = countingMs(policies)
+  const needed = set('o', now + 2 * windowMs)
+  const next = Math.max(stamp + 1, now) // larger than before the item was deleted, too
+  const become = (wanted: number) => [set('s', Math.min(most, wanted)), set('d', next), needed]
   if (evidence === 'throttled') return count === 1 && most > 1 ? become(FIRST_POOLS) : []
   if (!isCounted(evidence, stamp)) return []
   const perSecond = writesPerSecond(evidence, now)
   if (perSecond > MANY_PER_SECOND && count < most) return become(count * (perSecond > TOO_MANY_PER_SECOND ? 4 : 2))
-  const [windowMs, countedMs] = [countingMs(policies), now - evidence.since]
-  const changedMs = Math.abs(now - numberOf(fields, 'o'))
-  const isNeeded = evidence.writes >= NEEDED_PER_WINDOW * Math.max(1, countedMs / windowMs)
-  if (isNeeded) return changedMs >= windowMs ? [set('o', now)] : []
-  const isOver = hasPace(evidence, stamp) && countedMs >= windowMs && changedMs >= 2 * windowMs
+  const [countedMs, saidMs] = [now - evidence.since, numberOf(fields, 'o') - now]
+  const neededMs = saidMs > 2 * LONGEST_COUNTED_MS ? 0 : saidMs // by a clock that was wrong
+  if (evidence.writes >= NEEDED_PER_WINDOW * Math.max(1, countedMs / windowMs))
+    return neededMs <= windowMs && Math.random() < NOTED_BY / count ? [needed] : []
+  const isOver = neededMs <= 0 && hasPace(evidence, stamp) && countedMs >= windowMs
   return isOver && count > 1 ? become(count / 2) : []
 }

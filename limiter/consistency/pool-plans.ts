@@ -1,15 +1,16 @@
-import { add, atLeast, atMost, exactly, replace, set, stillAt, when } from '../algorithms/conditional-write'
+import { add, atLeast, exactly, replace, set, stillAt, when } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import { type KnownItems, type Plan, READ, writing } from '../plan'
 import type { Subject } from '../request'
 import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { isRecent } from '../view'
-import { wholeOf } from './capacity'
-import { type Lease, type LeaseState, UNSEEN } from './lease'
+import { estimateCapacity, wholeOf } from './capacity'
+import { type LeaseState, UNSEEN } from './lease'
 import {
   COUNTED_MS,
   isBusy,
+  isClaimed,
   isCounted,
   MANY_PER_SECOND,
   type Pool,
@@ -23,6 +24,8 @@ import {
 
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
+/** Below this share of what it had after the last deposit, a pool gets the next. */
+const LOW = 1 / 8
 /** After how long an instance makes the deposit itself that another was to make, in milliseconds at least. */
 const ABANDONED_MS = 60
 /** How long pools are busy since they were seen to be, in milliseconds. */
@@ -69,6 +72,15 @@ export function isAbandoned(state: LeaseState, { generation }: Pool): boolean {
 /** A pool as it was seen last. */
 const seenIn = (items: KnownItems, key: string): Pool => poolOf(items.view(key)?.item)
 
+/** Whether an instance's pool is to be filled before it is empty: what it has left is worth as much as what comes. */
+export function isLow(items: KnownItems, state: LeaseState, policies: readonly CompiledPolicy[], pool: Pool): boolean {
+  const isFull = pool.left >= pool.level * LOW
+  if (isFull || isClaimed(pool) || pool.pools.stamp !== state.pools.stamp) return false
+  const now = items.now()
+  const endsAt = now + estimateCapacity(items.view(state.key), policies, now, 0).endsInMs
+  return endsAt === pool.endsAt && now >= Math.max(pool.emptyUntil, pool.throttledUntil)
+}
+
 /** Reads a pool. */
 export function* seePool(items: KnownItems, key: string): Plan<Pool> {
   yield READ
@@ -110,14 +122,6 @@ export function* draw(
   }
 }
 
-/** Puts units of a lease into a pool, unless that has others than those of its window: then they stay charged. */
-export function* putBack(items: KnownItems, key: string, lease: Lease, units: number): Plan<void> {
-  const { chargedAt, expiresAt, policies } = lease
-  const write = when([exactly('e', expiresAt), atMost('c', chargedAt)], add('l', units))
-  const fitted = items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, items.now())
-  yield { kind: 'write', write: fitted, isTidying: true }
-}
-
 /**
  * Claims a pool for a deposit.
  *
@@ -133,11 +137,7 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */
-export interface Deposit
-  extends Pick<
-    Pool,
-    'chargedAt' | 'endsAt' | 'pools' | 'standing' | 'emptyUntil' | 'refused' | 'throttledUntil' | 'ample'
-  > {
+export interface Deposit extends Omit<Pool, 'left' | 'level' | 'generation' | 'drawn' | 'writes' | 'since'> {
   readonly units: number
 }
 
@@ -173,6 +173,7 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
 
 const half = (count: number): number => Math.floor(count / 2)
 
+export const LONGEST_COUNTED_MS = 60_000
 /** Writes are counted for the last window, and in long ones for a minute. */
 export const countingMs = (policies: readonly CompiledPolicy[]): number =>
-  Math.min(60_000, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))
+  Math.min(LONGEST_COUNTED_MS, Math.max(COUNTED_MS, ...policies.map(({ windowMs }) => windowMs)))

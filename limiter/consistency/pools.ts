@@ -99,12 +99,12 @@ export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 
 
 /**
  * Whether instances save writes to a pool: there can be no more pools, this one gets more writes than it had when there
- * became so many, and a draw brings few units: they come back one by one, or end soon.
+ * became so many, and a draw brings few units: they come back one by one, or end soon and are scarce.
  */
 export const isBusy = (pool: Pool, now: EpochMs): boolean =>
   pool.pools.count === MAX_POOLS &&
   writesPerSecond(pool, now) > MANY_PER_SECOND / 2 &&
-  (trickles(pool) || pool.endsAt - now < turnMs(MAX_POOLS))
+  (trickles(pool) || (!pool.ample && pool.endsAt - now < turnMs(MAX_POOLS)))
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
@@ -123,9 +123,8 @@ export interface PoolPause {
 /** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
 export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
-  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
-  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
+  const turn = trickles(pool) ? Math.random() * turnMs(pool.pools.count) : 0
+  return { units, until: turn + Math.max(turn > 0 && isAwaited ? now : 0, pool.emptyUntil), pool }
 }
 
 /** That after a draw: of a busy pool, once in a turn, or until its units end. */
