@@ -41,7 +41,7 @@ export function* refund(items: KnownItems, charge: Charge, charged: ChargeTime):
 }
 
 /** What was last seen of a subject if that is recent, else what is stored. */
-export function* recentItem(items: KnownItems, key: string): Plan<Item> {
+function* recentItem(items: KnownItems, key: string): Plan<Item> {
   return items.recentView(key)?.item ?? (yield READ).item
 }
 

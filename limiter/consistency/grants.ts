@@ -1,15 +1,11 @@
 import type { Verdicts } from '../algorithms/algorithm'
-import { add, exactly, when } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
-import { giveBackOnce, recentItem } from '../give-back'
 import { contention } from '../items'
-import type { KnownItems, Plan } from '../plan'
-import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { mostUnits } from './capacity'
-import { type Lease, type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
+import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, draw, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
@@ -27,7 +23,6 @@ import {
   pauseAfterDraw,
   pauseOfEmpty,
   poolKeyOf,
-  poolOf,
   spendableIn,
   standingOf,
   trickles,
@@ -232,17 +227,4 @@ export class Grants {
       throw error
     })
   }
-}
-
-/** Puts units of a lease into a pool that has some of the same time. @returns whether it has: else it did nothing. */
-export function* putBack(items: KnownItems, key: string, lease: Lease, units: number): Plan<boolean> {
-  let isThere = false
-  const see = () => recentItem(items, key)
-  yield* giveBackOnce(items, see, (item) => {
-    const { endsAt, chargedAt } = poolOf(item)
-    isThere = endsAt === lease.expiresAt && chargedAt <= lease.chargedAt
-    const write = when([exactly('e', endsAt), exactly('c', chargedAt)], add('l', units))
-    return isThere ? [{ prefix: POOL_PREFIX, write }] : []
-  })
-  return isThere
 }

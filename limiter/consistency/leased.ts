@@ -9,10 +9,10 @@ import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import { prefixOf } from '../stores/attribute-prefix'
 import { estimateCapacity, wholeOf } from './capacity'
-import { Grants, putBack } from './grants'
+import { Grants } from './grants'
 import { isSpendable, type Lease, type LeaseState, pauseLeftMs, UNSEEN, withMore } from './lease'
 import { LeaseSize } from './lease-size'
-import { type PoolsSeen, poolKey, poolsSeen } from './pool-plans'
+import { type PoolsSeen, poolsSeen } from './pool-plans'
 import { countOf, MAX_POOLS, poolFieldsIn } from './pools'
 import type { Strategy } from './strategy'
 import type { WriteCoalescer } from './write-coalescer'
@@ -174,7 +174,8 @@ export class Leased implements Strategy {
     const { lease, size } = state
     const now = this.items.now()
     if (!isSpendable(lease, now)) return undefined
-    if (now - lease.usedAt > size.spanMs) this.giveBackSurplus(state, lease, cost, now)
+    const wasIdle = now - lease.usedAt > size.spanMs
+    if (wasIdle && state.pools.count === 1) this.giveBackSurplus(state, lease, cost, now)
     if (lease.left < cost) return undefined
     lease.left -= cost
     lease.usedAt = now
@@ -182,26 +183,27 @@ export class Leased implements Strategy {
     return withMore(lease.verdicts, lease.left, now - lease.takenAt)
   }
 
-  /** What an instance that was idle, or frozen, would not lease now is for the others. */
+  /**
+   * What an instance that was idle, or frozen, would not lease now is for the others. Not where there are pools: those
+   * of thousands that go on would leave the own item no deposit.
+   */
   private giveBackSurplus(state: LeaseState, lease: Lease, cost: number, now: EpochMs): void {
-    const { size } = state
-    const available = estimateCapacity(this.items.view(state.key), lease.policies, now, size.pauseMs(now))
+    const { size, key } = state
+    const available = estimateCapacity(this.items.view(key), lease.policies, now, size.pauseMs(now))
     const surplus = lease.left - Math.max(cost, size.next(now, available).units)
     if (surplus < WORTH_GIVING_BACK) return
-    const work = this.returned(state, lease, surplus, true)
+    const work = this.returned(state, lease, surplus)
       .catch(() => {}) // they stay charged
       .finally(() => this.returning.delete(work))
     this.returning.add(work)
   }
 
   /** Gives units of a lease back to the store: they leave memory first, so they are never both spent and given back. */
-  private async returned(state: LeaseState, lease: Lease, units: number, mayPool = false): Promise<void> {
+  private async returned({ key }: LeaseState, lease: Lease, units: number): Promise<void> {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
-    const pool = mayPool ? poolKey(state) : undefined // thousands that go on would leave the own item no deposit
-    if (pool !== undefined && (await this.items.run(pool, putBack(this.items, pool, lease, units)))) return
     const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.items.refund({ key: state.key, policies, cost: units }, { at: lease.chargedAt })
+    await this.items.refund({ key, policies, cost: units }, { at: lease.chargedAt })
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */

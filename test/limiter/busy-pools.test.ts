@@ -146,6 +146,13 @@ describe('an instance', () => {
     expect(new Set(calls)).toEqual(new Set(['write']))
   })
 
+  it('keeps what it has drawn after a pause, for thousands of refunds would be too many for the own item', async () => {
+    const one = await newTo({ count: 4, trickles: false, endsInMs: 5000, writes: 10, left: 500 })
+    expect(await one.takes(1)).toMatchObject({ allowed: 1, own: 0 }) // draws 50, as others do
+    one.now += 1500
+    expect(await one.takes(20)).toEqual({ allowed: 20, own: 0, calls: [] })
+  })
+
   it('draws once where units end before the next turn, and denies nothing of the next window', async () => {
     const endsInMs = TURN_MS - 10
     const one = await newTo({ trickles: false, endsInMs })

@@ -69,7 +69,7 @@ export class PoolWorld {
   readonly asked: string[] = []
   /** Units charged to the own item, by policy and window. */
   readonly charged = new Map<string, number>()
-  readonly pooled = { deposited: 0, drawn: 0, putBack: 0 }
+  readonly pooled = { deposited: 0, drawn: 0 }
   readonly tally: Tally = { allowed: 0, denied: 0, degraded: 0, failed: 0, within: new Map(), units: 0, refunded: 0 }
   mostPools = 1
   private readonly instances: Instance[] = []
@@ -168,10 +168,9 @@ export class PoolWorld {
       const window = numberOf(is, 'e') / this.windowMs - 1
       const [drawn, put] =
         numberOf(is, 'g') === numberOf(was, 'g')
-          ? [left - now, 0] // below 0 where units are put back
+          ? [Math.max(0, left - now), 0]
           : [0, numberOf(is, 'e') === numberOf(was, 'e') ? Math.max(0, now - left) : now]
       this.pooled.drawn += drawn
-      this.pooled.putBack += Math.max(0, -drawn)
       this.pooled.deposited += put
       // what comes too late is lost, whichever window it was charged in
       more(owner.gained, window, drawn - (this.time.now < numberOf(is, 'e') ? put : 0))

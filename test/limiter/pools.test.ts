@@ -1,6 +1,5 @@
 import { numberOf } from '../../limiter/algorithms/conditional-write'
-import { putBack } from '../../limiter/consistency/grants'
-import { type Lease, type LeaseState, learnCount } from '../../limiter/consistency/lease'
+import { type LeaseState, learnCount } from '../../limiter/consistency/lease'
 import { decidePools } from '../../limiter/consistency/own-item'
 import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
 import {
@@ -18,7 +17,6 @@ import {
 } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { reset } from '../../limiter/give-back'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { MARKS, NO_ITEM, type StateStore } from '../../limiter/stores/store'
 import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
@@ -82,12 +80,6 @@ const drawn = (one: Decider, units: number) =>
     draw(one, subject, ({ left }) => (left < units ? 0 : units)),
   )
 
-const back = (one: Decider, { chargedAt, endsAt }: Pool, units: number) =>
-  one.run(
-    subject.key,
-    putBack(one, subject.key, { chargedAt, expiresAt: endsAt, policies } as Partial<Lease> as Lease, units),
-  )
-
 /** A pool with so many units. */
 async function pooled(units: number, store?: StateStore) {
   const one = world(store)
@@ -148,45 +140,6 @@ describe('a pool', () => {
     const ofThis = draw(one.second, subject, ({ endsAt }) => (endsAt === END ? 10 : 0))
     expect((await one.second.run(subject.key, ofThis)).units).toBe(0)
     expect((await one.seen()).left).toBe(70)
-  })
-
-  it('gets units of a draw back, while those that they came with are there', async () => {
-    const one = await pooled(100)
-    const { pool } = await drawn(one.second, 30)
-    await back(one.second, pool, 10)
-    expect(await one.seen()).toMatchObject({ left: 80, generation: pool.generation })
-    await drawn(one.first, 20)
-    await back(one.second, pool, 5)
-    expect(await one.seen()).toMatchObject({ left: 65 })
-    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 40) // of the same window
-    await back(one.second, pool, 5)
-    expect(await one.seen()).toMatchObject({ left: 110 })
-    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 70, { endsAt: END + 60_000 })
-    expect(await back(one.second, pool, 5)).toBe(false)
-    expect(await one.seen()).toMatchObject({ left: 70 })
-  })
-
-  it('gets none back that was drawn before a reset', async () => {
-    const one = await pooled(100)
-    const { pool } = await drawn(one.second, 30)
-    await one.first.run(subject.key, reset(one.first))
-    await back(one.second, pool, 10)
-    expect(await one.seen()).toMatchObject({ left: 0 })
-    await deposited(one.first, (await claimed(one.first, await one.seen()))!, 50, { chargedAt: T + 1 })
-    expect(await back(one.second, pool, 10)).toBe(false)
-    expect(await one.seen()).toMatchObject({ left: 50 })
-  })
-
-  test.each(STORE_FAULTS)('gets units back once, with the fault "%s"', async (fault) => {
-    const store = new FaultyStore(new MemoryStore())
-    const one = await pooled(100, store)
-    const { pool } = await drawn(one.second, 30)
-    store.plan([fault])
-    expect(await back(one.second, pool, 10)).toBe(true)
-    expect(await one.seen()).toMatchObject({ left: 80 })
-    for (const _ of MARKS) await drawn(one.instance(), 1) // one of them writes under the same mark
-    await store.deliverDelayed()
-    expect(await one.seen()).toMatchObject({ left: 80 - MARKS.length })
   })
 
   it('says of units whose answer was lost when they end, whatever was put in since', async () => {
