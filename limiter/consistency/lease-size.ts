@@ -144,7 +144,7 @@ export class LeaseSize {
    * all, what it will very probably not exceed. Of an instance that has only just begun, what others take at once.
    */
   untilEnd(now: EpochMs, endsInMs: number, isEnough: boolean, othersTake: number): number {
-    const activeMs = now - this.activeSince
+    const activeMs = now - this.spentAt > this.long.spanMs ? 0 : now - this.activeSince
     const own = this.short.lately(now)
     if (activeMs < NEW_MS) return Math.floor(Math.max(own, othersTake))
     const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(Math.max(0, endsInMs), LONGEST_DRAW_MS)

@@ -298,9 +298,11 @@ describe('what an instance will very probably spend', () => {
 
   it('is what others draw while it has only just begun, or begun anew', () => {
     const size = new LeaseSize(600_000)
+    expect(size.untilEnd(T0 - 60, 1000, false, 40)).toBe(40)
     size.spent(3, T0 - 50)
     expect([size.untilEnd(T0, 1000, false, 40), size.untilEnd(T0, 1000, false, 0)]).toEqual([40, 3])
     const again = instance([100])
+    expect(again.untilEnd(T0 + 60_000, 1000, false, 40)).toBe(40)
     again.spent(2, T0 + 60_000)
     expect(again.untilEnd(T0 + 60_050, 1000, false, 40)).toBe(40)
     expect(again.untilEnd(T0 + 60_100, 1000, false, 40)).not.toBe(40)
