@@ -27,7 +27,7 @@ const GROWS_FROM = 10_000
 /** Then instances learn how many units to lease. */
 const SETTLING_MS = 8000
 const MEASURED_MS = 1000
-/** Where windows are minutes, requests come for so long before and after the last one begins, and rest then. */
+/** Where windows are minutes, requests come for so long before and after the last one begins, and pause then. */
 const BEGINNING_MS = 1000
 /** They come again so long before the measured one begins. */
 const RESUMED_MS = 4000
@@ -83,7 +83,7 @@ async function inVirtualTime<T>(
   const uninstall = time.install(seed)
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
-    if (scenario.minutes) fleet.rest(measuredMs - 60_000 + BEGINNING_MS, measuredMs - RESUMED_MS)
+    if (scenario.minutes) fleet.pause(measuredMs - 60_000 + BEGINNING_MS, measuredMs - RESUMED_MS)
     fleet.open()
     return await run(fleet)
   } finally {
@@ -111,7 +111,7 @@ class Fleet {
     refusedByLambda: 0,
     busyMs: 0,
   }
-  private resting = { fromMs: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }
+  private paused = { fromMs: Number.POSITIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }
   private instances = 0
   private busy = 0
   private busiest = 0
@@ -136,17 +136,17 @@ class Fleet {
   }
 
   /** No requests come between these times, in milliseconds after the start; instances stay. */
-  rest(fromMs: number, untilMs: number): void {
-    this.resting = { fromMs, untilMs }
+  pause(fromMs: number, untilMs: number): void {
+    this.paused = { fromMs, untilMs }
   }
 
   /** Requests come at random moments from now on. */
   open(): void {
-    const { time, random, rps, scenario, resting } = this
+    const { time, random, rps, scenario, paused } = this
     const perSecond = Math.min(rps, firstRate(rps) + growthPerMs(scenario, rps) * time.sinceStart)
-    const isResting = time.sinceStart >= resting.fromMs && time.sinceStart < resting.untilMs
-    const restMs = isResting ? resting.untilMs - time.sinceStart : 0
-    time.after(restMs + exponential(random, 1000 / perSecond), () => {
+    const isPaused = time.sinceStart >= paused.fromMs && time.sinceStart < paused.untilMs
+    const pauseMs = isPaused ? paused.untilMs - time.sinceStart : 0
+    time.after(pauseMs + exponential(random, 1000 / perSecond), () => {
       this.open()
       this.arrive(this.nextClient(random))
     })
