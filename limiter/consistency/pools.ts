@@ -123,8 +123,9 @@ export interface PoolPause {
 /** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
 export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  const turn = trickles(pool) ? Math.random() * turnMs(pool.pools.count) : 0
-  return { units, until: turn + Math.max(turn > 0 && isAwaited ? now : 0, pool.emptyUntil), pool }
+  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
+  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
+  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
 }
 
 /** That after a draw: of a busy pool, once in a turn, or until its units end. */
