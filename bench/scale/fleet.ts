@@ -8,8 +8,6 @@ import type { Scenario } from './scenarios'
 import type { Point, Second } from './second'
 import { SimulatedTable, TOGETHER_MS } from './simulated-table'
 
-/** What an invocation takes beside its calls to DynamoDB, in milliseconds. */
-const OVERHEAD_MS = 1.5
 /**
  * Callers that an instance remembers: few, so that tens of thousands of instances fit in memory. Where all are alike,
  * hardly any comes to the same instance again.
@@ -219,7 +217,7 @@ class Fleet {
     this.busiest = Math.max(this.busiest, this.busy)
     const { allowed, degraded } = await instance.limiter.takeAll(this.scenario.subjectsOf(client))
     tally[degraded ? 'degraded' : allowed ? 'allowed' : 'denied']++
-    time.after(OVERHEAD_MS, () => {
+    time.after(this.scenario.invocationMs, () => {
       this.busy--
       tally.busyMs += time.now - begun
       this.idle.push(instance)

@@ -96,8 +96,7 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
   /** Past the window's edge no longer than a limit without windows would hold them. */
-  leaseExpiresAt: (_after, { windowMs }, chargedAt) =>
-    Math.max(edgeAfter(chargedAt, windowMs), chargedAt + heldInSlidingMs(windowMs)),
+  leaseExpiresAt: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs) + heldInSlidingMs(windowMs),
 
   purge: (known) => purgeSlots(known, numberOf(known, 'w') - 1),
 }

@@ -8,12 +8,14 @@ import { mostUnits } from './capacity'
 import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, draw, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
+import { claim, deposit, depositOf, draw, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
 import {
   allowedBy,
+  COUNTED_MS,
+  comesBack,
   deniedBy,
-  depositOf,
   FIRST_POOLS,
+  hasEnough,
   isAmple,
   isBusy,
   isClaimed,
@@ -25,7 +27,6 @@ import {
   poolKeyOf,
   spendableIn,
   standingOf,
-  trickles,
   turnMs,
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
@@ -139,12 +140,9 @@ export class Grants {
     const unitsOf = (pool: Pool) => {
       if (pool.left < least) return 0
       const now = this.items.now()
-      const forMs = Math.min(
-        pool.endsAt - now,
-        trickles(pool) ? Math.max(TURN_MS, 2 * turnMs(pool.pools.count)) : Infinity,
-      )
+      const forMs = Math.min(pool.endsAt - now, pool.drawMs || Infinity)
       const usual = pool.writes > 0 ? Math.floor(pool.drawn / pool.writes) : 0
-      const wish = state.size.untilEnd(now, forMs, pool.ample, usual)
+      const wish = state.size.untilEnd(now, forMs, hasEnough(pool, now), usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
     const writes = 1 + Math.min(state.failedWrites, MOST_FAILED)
@@ -178,29 +176,33 @@ export class Grants {
       await this.giveUp(key, ask, claimed)
       return undefined
     }
-    let [isTrickling, ample] = [false, false]
+    const turn = turnMs(pools.count)
+    let [isUsedUp, ample, drawMs] = [false, false, 0]
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, forMs, ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
       .charge({ ...ask, least: wanted }, (available, now) => {
-        isTrickling = available.refill > available.left
+        isUsedUp = comesBack(available, turn) > available.left
+        drawMs = comesBack(available, COUNTED_MS) > available.left ? Math.max(TURN_MS, 2 * turn) : 0
         ample = isAmple(claimed, available, pools, now)
-        const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample }
+        const own = ownUnits(now, Math.min(available.endsInMs, drawMs || Infinity))
+        const demand = { pools, own, isEnough: ample, drawMs }
         return { units: depositOf(claimed, available, demand, now), isScarce: false }
       })
       .catch(onError)
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
-    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
+    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, Math.min(expiresAt - now, drawMs || Infinity)))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
-    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isTrickling ? turnMs(pools.count) : 0)
+    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isUsedUp ? turn : 0)
     const made = {
       units: units - taken,
       chargedAt,
-      endsAt: expiresAt,
+      // pools whose units come back one by one do not end at the same time
+      endsAt: drawMs > 0 ? Math.floor(expiresAt - (Math.random() * (expiresAt - now)) / 4) : expiresAt,
+      drawMs,
       pools,
-      ample,
       standing: standingOf(verdicts, now),
       emptyUntil: waitMs > 0 ? Math.ceil(now + waitMs) : 0,
       refused: units > 0 ? 1 : wanted,

@@ -141,14 +141,14 @@ export class LeaseSize {
 
   /**
    * What this instance will very probably spend until units end, and in two seconds at most; where there is enough for
-   * all, what it will very probably not exceed. Of an instance that has only just begun, what others take at once.
+   * all, what it is expected to spend. Of an instance that has only just begun, what others take at once.
    */
   untilEnd(now: EpochMs, endsInMs: number, isEnough: boolean, othersTake: number): number {
     const activeMs = now - this.spentAt > this.long.spanMs ? 0 : now - this.activeSince
     const own = this.short.lately(now)
     if (activeMs < NEW_MS) return Math.floor(Math.max(own, othersTake))
     const units = (own / Math.min(this.spanMs, activeMs)) * Math.min(Math.max(0, endsInMs), LONGEST_DRAW_MS)
-    return isEnough ? Math.ceil(units + UNEXPECTED_DEVIATIONS * Math.sqrt(units)) : Math.floor(units - Math.sqrt(units))
+    return isEnough ? Math.ceil(units) : Math.floor(units - Math.sqrt(units))
   }
 
   /** From one write of this instance to its next, if all instances are to have their turn. */

@@ -7,21 +7,37 @@ import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { isRecent } from '../view'
 import { estimateCapacity, wholeOf } from './capacity'
 import { type LeaseState, UNSEEN } from './lease'
+import type { Capacity } from './lease-size'
 import {
   COUNTED_MS,
+  drawnPerMs,
+  hasPace,
   isBusy,
   isClaimed,
   isCounted,
   MANY_PER_SECOND,
+  MAX_POOLS,
   type Pool,
+  type PoolCount,
   poolKeyOf,
   poolNamesIn,
   poolOf,
   poolsOf,
+  SOON_MS,
   spendableIn,
+  turnMs,
   writesPerSecond,
 } from './pools'
 
+/** A deposit is this share of what is left of the limit, divided by the number of pools. */
+const DEPOSITED = 3 / 4
+/** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
+const DEPOSITED_MS = 10_000
+const SPARE = 1.5
+/** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
+const USUAL_DRAWS = 16
+/** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
+const SHORTLY_MS = 250
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** Below this share of what it had after the last deposit, a pool gets the next. */
@@ -136,6 +152,40 @@ export function* claim(items: KnownItems, { key, policies }: Subject, seen: Pool
   return kind !== 'refused' && pool.generation === generation ? pool : undefined
 }
 
+/** What a deposit depends on, beside its pool and what is left. */
+export interface Demand {
+  /** How many pools there are. */
+  readonly pools: PoolCount
+  /** What the instance itself would take: what is known of the demand of a pool that is new. */
+  readonly own: number
+  /** Whether the limit has enough for all: `isAmple`. */
+  readonly isEnough: boolean
+  /** For how long instances draw at most, in milliseconds; 0 for as long as units can be spent. */
+  readonly drawMs: number
+}
+
+/**
+ * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
+ * getting it more often; bounded by what is drawn in a while, since a pool that is given up keeps it.
+ */
+export function depositOf(
+  pool: Pool,
+  available: Capacity,
+  { pools, own, isEnough, drawMs }: Demand,
+  now: EpochMs,
+): number {
+  const { left, endsInMs, refill } = available
+  const perMs = drawnPerMs(pool, now)
+  const sinceThen = refill > 0 ? 0 : (pool.level - pool.left) / Math.max(SHORTLY_MS, now - pool.chargedAt)
+  const share = (left * DEPOSITED) / pools.count
+  const evenly = hasPace(pool, pools.stamp) ? 0 : (left * DEPOSITED) / MAX_POOLS / endsInMs
+  const pace = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen, evenly)
+  const most = Math.max(pace * Math.min(drawMs || DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
+  const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
+  const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
+  return Math.floor(Math.max(least, Math.min(share, most)))
+}
+
 /** What a claimed pool gets: units, and what its other fields are after that. */
 export interface Deposit extends Omit<Pool, 'left' | 'level' | 'generation' | 'drawn' | 'writes' | 'since'> {
   readonly units: number
@@ -165,7 +215,7 @@ export function* deposit(items: KnownItems, { key, policies }: Subject, claimed:
     set('z', made.emptyUntil),
     set('m', made.refused),
     set('t', made.throttledUntil),
-    set('a', made.ample ? 1 : 0),
+    set('h', made.drawMs),
     replace('v', made.standing),
   )
   yield writing(items.fit([{ prefix: POOL_PREFIX, write }], policies, items.view(key)?.item, now))

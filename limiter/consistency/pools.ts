@@ -14,17 +14,8 @@ export const COUNTED_MS = 1000
 /** So many there are first, and who has seen none looks for so many. */
 export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
-/** A deposit is this share of what is left of the limit, divided by the number of pools. */
-const DEPOSITED = 3 / 4
-/** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
-const DEPOSITED_MS = 10_000
-const SPARE = 1.5
-/** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
-const USUAL_DRAWS = 16
-/** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
-const SHORTLY_MS = 250
 /** No less than what is drawn in this time, in milliseconds. Turns of pools are no shorter: several writes each. */
-const SOON_MS = 50
+export const SOON_MS = 50
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
 /** A limit has no more pools than leave this many units to each. */
@@ -50,8 +41,8 @@ export interface Pool {
   readonly refused: number
   /** Until then the own item is not asked: it was throttled when a deposit was to be made. */
   readonly throttledUntil: EpochMs
-  /** There was enough for all at the last deposit: units that an instance draws in vain are lost to nobody. */
-  readonly ample: boolean
+  /** An instance draws what it needs for so long at most, in milliseconds; 0 for as long as units can be spent. */
+  readonly drawMs: number
   /** Units drawn and writes made since. */
   readonly drawn: number
   readonly writes: number
@@ -80,7 +71,7 @@ export function poolOf(item: Item | undefined): Pool {
     emptyUntil: number('z'),
     refused: number('m'),
     throttledUntil: number('t'),
-    ample: number('a') === 1,
+    drawMs: number('h'),
     drawn: number('u'),
     writes: number('n'),
     since: number('o'),
@@ -104,11 +95,14 @@ export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 
 export const isBusy = (pool: Pool, now: EpochMs): boolean =>
   pool.pools.count === MAX_POOLS &&
   writesPerSecond(pool, now) > MANY_PER_SECOND / 2 &&
-  (trickles(pool) || (!pool.ample && pool.endsAt - now < turnMs(MAX_POOLS)))
+  (trickles(pool) || (pool.endsAt - now < turnMs(MAX_POOLS) && !hasEnough(pool, now)))
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
   (writes * 1000) / Math.max(COUNTED_MS, now - since)
+
+/** How many units come back by themselves within a time, in milliseconds. */
+export const comesBack = ({ refill, refillMs }: Capacity, ms: number): number => (refill * ms) / Math.max(1, refillMs)
 
 /** How long a pool is left alone where units come back one by one: so that all pools have their turn. */
 export const turnMs = (count: number): number => Math.max(SOON_MS, count / DEPOSITS_PER_MS)
@@ -120,10 +114,13 @@ export interface PoolPause {
   readonly pool: Pool
 }
 
-/** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
+/**
+ * That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. They
+ * all wait for the first one after those that it had were over.
+ */
 export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  if (!trickles(pool)) return { units, until: pool.emptyUntil, pool }
+  if (!trickles(pool) || now >= pool.endsAt) return { units, until: pool.emptyUntil, pool }
   const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
   return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
 }
@@ -138,34 +135,19 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
   return Math.min(MAX_POOLS, 2 ** Math.max(0, Math.floor(Math.log2(mostUnits(policies, now) / LEAST_UNITS))))
 }
 
-/** What a deposit depends on, beside its pool and what is left. */
-export interface Demand {
-  /** How many pools there are. */
-  readonly pools: PoolCount
-  /** What the instance itself would take: what is known of the demand of a pool that is new. */
-  readonly own: number
-  /** Whether the limit has enough for all: `isAmple`. */
-  readonly isEnough: boolean
-}
-
 /**
- * How many units to put into a pool: a share of what is left, so that pools with different demand get what they need by
- * getting it more often; bounded by what is drawn in a while, since a pool that is given up keeps it.
+ * Whether units that an instance draws in vain are lost to nobody: the pool has twice what is drawn until they end, or
+ * they end soon and it gets others then.
  */
-export function depositOf(pool: Pool, available: Capacity, { pools, own, isEnough }: Demand, now: EpochMs): number {
-  const { left, endsInMs, refill } = available
-  const perMs = drawnPerMs(pool, now)
-  const sinceThen = refill > 0 ? 0 : (pool.level - pool.left) / Math.max(SHORTLY_MS, now - pool.chargedAt)
-  const share = (left * DEPOSITED) / pools.count
-  const evenly = hasPace(pool, pools.stamp) ? 0 : (left * DEPOSITED) / MAX_POOLS / endsInMs
-  const pace = Math.max(perMs * (isEnough ? SPARE : 1), sinceThen, evenly)
-  const most = Math.max(pace * Math.min(DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
-  const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
-  const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
-  return Math.floor(Math.max(least, Math.min(share, most)))
+export function hasEnough(pool: Pool, now: EpochMs): boolean {
+  const leftMs = pool.endsAt - now
+  if (pool.drawMs > 0 && leftMs < turnMs(pool.pools.count)) return true
+  return isPaced(pool, now) && spendableIn(pool, now) >= 2 * drawnPerMs(pool, now) * leftMs
 }
 
-const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
+const isPaced = ({ since }: Pool, now: EpochMs): boolean => since > 0 && now - since >= COUNTED_MS
+
+export const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
 
 /**
  * Whether the limit has twice what all pools together draw until its units end, as far as one of them has counted: it
@@ -173,7 +155,7 @@ const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Mat
  */
 export const isAmple = (pool: Pool, { left, endsInMs }: Capacity, pools: PoolCount, now: EpochMs): boolean =>
   isCounted(pool, pools.stamp) &&
-  now - pool.since >= COUNTED_MS &&
+  isPaced(pool, now) &&
   left >= 2 * pools.count * drawnPerMs(pool, now - LONGEST_DRAW_MS) * endsInMs
 
 /** Whether what was drawn is what was asked for: where no deposit could be made, it was less. */

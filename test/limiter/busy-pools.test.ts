@@ -41,7 +41,6 @@ interface Pools {
   /** Units come back one by one. */
   readonly trickles?: boolean
   readonly endsInMs?: number
-  readonly ample?: boolean
   /** Units that each has left of 1,000. */
   readonly left?: number
   /** For how long the own item is left alone, since it was throttled. */
@@ -57,7 +56,6 @@ async function newTo({
   countedMs = 0,
   trickles = true,
   endsInMs = 900,
-  ample = false,
   left = 999,
   throttledMs = 0,
   consistency = 'leased',
@@ -85,7 +83,7 @@ async function newTo({
       emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
       refused: 1,
       throttledUntil: throttledMs && state.now + throttledMs,
-      ample,
+      drawMs: trickles ? 2 * TURN_MS : 0,
     }
     await items.run(key, deposit(items, { key, policies }, claimed, made))
     await items.run(
@@ -137,7 +135,7 @@ describe('an instance', () => {
     ['that gets few writes', { writes: 200 }],
     ['of which there may be more', { count: MAX_POOLS / 2 }],
     ['that has units for long', { trickles: false }],
-    ['that has enough for all', { trickles: false, endsInMs: TURN_MS - 10, ample: true }],
+    ['that has enough for all', { trickles: false, countedMs: 1000, endsInMs: 1000 + TURN_MS - 10 }],
   ])('draws from a pool %s as often as it needs to, without a read', async (_, pools) => {
     const one = await newTo(pools)
     await one.takes(1)

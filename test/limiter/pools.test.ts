@@ -1,19 +1,21 @@
 import { numberOf } from '../../limiter/algorithms/conditional-write'
 import { type LeaseState, learnCount } from '../../limiter/consistency/lease'
 import { decidePools } from '../../limiter/consistency/own-item'
-import { claim, deposit, draw } from '../../limiter/consistency/pool-plans'
+import { claim, deposit, depositOf, draw } from '../../limiter/consistency/pool-plans'
 import {
   countOf,
-  depositOf,
+  hasEnough,
   isAmple,
   isClaimed,
   mostPools,
   type Pool,
+  pauseOfEmpty,
   poolFieldsIn,
   poolNamesIn,
   poolOf,
   poolsOf,
   standingOf,
+  turnMs,
 } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
@@ -68,7 +70,7 @@ const made = (units: number, more: object = {}) => ({
   emptyUntil: 0,
   refused: 1,
   throttledUntil: 0,
-  ample: false,
+  drawMs: 0,
   ...more,
 })
 const claimed = async (one: Decider, pool: Pool) => one.run(subject.key, claim(one, subject, pool))
@@ -360,8 +362,11 @@ describe('a deposit', () => {
   const available = { left: 8000, capacity: 10_000, ageMs: 0, endsInMs: 500, refill: 0, refillMs: 0 }
   const pools = { count: 8, stamp: 3 }
   const pool: Pool = { ...poolOf(undefined), since: T - 2000, drawn: 4000, writes: 100, pools }
-  const of = (left: number, more: Partial<typeof available> = {}, { count = 8, isEnough = false, from = pool } = {}) =>
-    depositOf(from, { ...available, left, ...more }, { pools: { ...pools, count }, own: 10, isEnough }, T)
+  const of = (
+    left: number,
+    more: Partial<typeof available> = {},
+    { count = 8, isEnough = false, drawMs = 0, from = pool } = {},
+  ) => depositOf(from, { ...available, left, ...more }, { pools: { ...pools, count }, own: 10, isEnough, drawMs }, T)
 
   it('is three quarters of an equal share of what is left', () => {
     expect(of(8000)).toBe(750)
@@ -401,6 +406,36 @@ describe('a deposit', () => {
   it('is larger where units come back one by one, and pools wait for their turn', () => {
     expect([of(400, { refill: 1 }, { count: 64 }), of(4000, { refill: 1 }, { count: 64 })]).toEqual([400, 640])
   })
+
+  it('is no more than is drawn for as long as instances draw at most', () => {
+    expect([of(16_000, {}, { drawMs: 250 }), of(16_000, {}, { drawMs: 900 })]).toEqual([500, 1000])
+  })
+})
+
+describe('an instance that finds a pool empty', () => {
+  const pool: Pool = { ...poolOf(undefined), pools: { count: 64, stamp: 1 }, emptyUntil: T + 10, endsAt: T + 500 }
+
+  it('comes back within a turn of the pool where units come back one by one', () => {
+    const { until } = pauseOfEmpty(1, pool, true, T)!
+    expect(until).toBeGreaterThanOrEqual(T + 10)
+    expect(until).toBeLessThanOrEqual(T + 10 + turnMs(64))
+  })
+
+  it('waits for the next units where those that it had are over', () => {
+    expect(pauseOfEmpty(1, { ...pool, emptyUntil: T - 10, endsAt: T }, true, T)!.until).toBe(T - 10)
+  })
+})
+
+describe('whether a pool has enough', () => {
+  const pool: Pool = { ...poolOf(undefined), since: T - 1000, drawn: 1000, left: 1000, endsAt: T + 500 }
+  const cases: [string, Partial<Pool>, boolean][] = [
+    ['has twice what is drawn until its units end', {}, true],
+    ['has less', { left: 999 }, false],
+    ['has counted for less than a second', { since: T - 999 }, false],
+    ['has others soon, where units come back one by one', { left: 1, endsAt: T + 49, drawMs: 250 }, true],
+    ['has none soon', { left: 1, endsAt: T + 50, drawMs: 250 }, false],
+  ]
+  it.each(cases)('%s', (_, more, expected) => expect(hasEnough({ ...pool, ...more }, T)).toBe(expected))
 })
 
 describe('a limit that is ample', () => {
