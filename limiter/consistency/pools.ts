@@ -86,7 +86,7 @@ export const spendableIn = ({ left, endsAt }: Pool, now: EpochMs): number => (no
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
-export const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
+const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
 /**
  * Whether instances save writes to a pool: there can be no more pools, this one gets more writes than it had when there

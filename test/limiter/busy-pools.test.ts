@@ -17,15 +17,19 @@ const TURN_MS = turnMs(MAX_POOLS)
 class AskedStore extends MemoryStore {
   /** Whether the own item gets more writes than it takes. */
   isHot = false
+  /** Whether no call is answered. */
+  isDown = false
   readonly asked: { readonly what: 'read' | 'write'; readonly key: string }[] = []
 
   override read(...call: Parameters<MemoryStore['read']>) {
     this.asked.push({ what: 'read', key: call[0] })
+    if (this.isDown) return Promise.reject(new StoreUnavailableError('unreachable', 'down'))
     return super.read(...call)
   }
 
   override write(...call: Parameters<MemoryStore['write']>) {
     this.asked.push({ what: 'write', key: call[0] })
+    if (this.isDown) return Promise.reject(new StoreUnavailableError('unreachable', 'down'))
     if (this.isHot && call[0] === KEY) return Promise.reject(new StoreUnavailableError('hot-key', 'too many writes'))
     return super.write(...call)
   }
@@ -142,6 +146,27 @@ describe('an instance', () => {
     const { allowed, calls } = await one.takes(50)
     expect(allowed).toBe(50)
     expect(new Set(calls)).toEqual(new Set(['write']))
+  })
+
+  it('denies requests of any cost until its turn, and draws for all that they asked for', async () => {
+    const one = await newTo({})
+    expect(await one.take('all', { cost: 7 })).toMatchObject({ allowed: true })
+    for (const cost of [1, 40, 20]) expect(await one.take('all', { cost })).toMatchObject({ allowed: false })
+    one.now += TURN_MS
+    expect(await one.take('all', { cost: 5 })).toMatchObject({ allowed: true })
+    expect((await one.takes(30)).allowed).toBeGreaterThan(20)
+  })
+
+  it('denies from memory until its turn while the store is out of reach, and draws again once it is not', async () => {
+    const one = await newTo({})
+    await one.takes(1)
+    one.store.isDown = true
+    expect(await one.takes(3)).toEqual({ allowed: 0, own: 0, calls: [] })
+    one.now += TURN_MS
+    await expect(one.take('all')).rejects.toMatchObject({ reason: 'unreachable' })
+    one.store.isDown = false
+    one.now += 60_000
+    expect((await one.takes(1)).allowed).toBe(1)
   })
 
   it('keeps what it has drawn after a pause, for thousands of refunds would be too many for the own item', async () => {
