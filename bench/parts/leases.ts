@@ -72,6 +72,7 @@ const pooled = (
     ['300 instances with clocks ±500 ms', 300, 500, {}, 105, usedOf(30_000, { atLeast: 96 }), 15],
     ['300 instances, gcra', 300, 0, gcra, 105, usedOf(30_000, { atLeast: 98 }), 15],
     ['300 instances, gcra', 300, 0, gcra, 200, usedOf(30_000, { atLeast: 97 }), 30],
+    ['300 instances, a sliding window', 300, 0, sliding, 40, denied({ atMost: 4 }), 15],
     ['300 instances, a sliding window', 300, 0, sliding, 95, denied({ atMost: 2 }), 25],
     ['1,000 instances, a sliding window', 1000, 0, sliding, 70, denied({ atMost: 0.5 }), 25],
     ['1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 96 }), 25],

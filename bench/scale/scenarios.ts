@@ -64,8 +64,8 @@ export interface Scenario {
 
 const MILLION = 1_000_000
 /**
- * What an invocation takes for the client's own limit on average, in milliseconds: instead of that limit, where growth
- * to a million is measured, a hundred and seventy million requests.
+ * What the client's own limit adds to an invocation on average, in milliseconds. It stands for that limit where growth
+ * is measured: a hundred and seventy million requests up to a million a second.
  */
 const CLIENTS_WRITE_MS = 4
 /** What all clients together may take in a second. */

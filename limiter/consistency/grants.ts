@@ -179,21 +179,20 @@ export class Grants {
     const turn = turnMs(pools.count)
     let [isUsedUp, ample, drawMs] = [false, false, 0]
     const ownUnits = (now: EpochMs, forMs: number) =>
-      Math.max(least + state.awaited, state.size.untilEnd(now, forMs, ample, 0))
+      Math.max(least + state.awaited, state.size.untilEnd(now, Math.min(forMs, drawMs || Infinity), ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
       .charge({ ...ask, least: wanted }, (available, now) => {
         isUsedUp = comesBack(available, turn) > available.left
         drawMs = comesBack(available, COUNTED_MS) > available.left ? Math.max(TURN_MS, 2 * turn) : 0
         ample = isAmple(claimed, available, pools, now)
-        const own = ownUnits(now, Math.min(available.endsInMs, drawMs || Infinity))
-        const demand = { pools, own, isEnough: ample, drawMs }
+        const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
         return { units: depositOf(claimed, available, demand, now), isScarce: false }
       })
       .catch(onError)
     const now = this.items.now()
     const { units, chargedAt, expiresAt, verdicts } = grant
-    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, Math.min(expiresAt - now, drawMs || Infinity)))
+    const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
     const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isUsedUp ? turn : 0)
     const made = {

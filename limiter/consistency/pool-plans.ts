@@ -15,6 +15,7 @@ import {
   isBusy,
   isClaimed,
   isCounted,
+  isPaced,
   MANY_PER_SECOND,
   MAX_POOLS,
   type Pool,
@@ -68,7 +69,7 @@ export function poolsSeen(items: KnownItems, state: LeaseState, policies: readon
   if (!view) return 'busy'
   if (!isRecent(view, items.now(), BUSY_MS)) return 'quiet'
   const pool = poolOf(view.item)
-  const isKnown = isCounted(pool, state.pools.stamp) && view.seenAt - pool.since >= COUNTED_MS
+  const isKnown = isCounted(pool, state.pools.stamp) && isPaced(pool, view.seenAt)
   return isKnown && pool.pools.count * writesPerSecond(pool, view.seenAt) <= MANY_PER_SECOND ? 'quiet' : 'busy'
 }
 

@@ -145,7 +145,8 @@ export function hasEnough(pool: Pool, now: EpochMs): boolean {
   return isPaced(pool, now) && spendableIn(pool, now) >= 2 * drawnPerMs(pool, now) * leftMs
 }
 
-const isPaced = ({ since }: Pool, now: EpochMs): boolean => since > 0 && now - since >= COUNTED_MS
+/** Whether it has counted for long enough that this is a pace. */
+export const isPaced = ({ since }: Pool, now: EpochMs): boolean => since > 0 && now - since >= COUNTED_MS
 
 export const drawnPerMs = ({ drawn, since }: Pool, now: EpochMs): number => drawn / Math.max(COUNTED_MS, now - since)
 
