@@ -20,17 +20,11 @@ export function estimateCapacity(
   const remaining = remainingOf(view, policies, now)
   const capacities = policies.map((policy) => wholeOf(policy, now))
   const shares = remaining.map((left, i) => left / capacities[i]!)
-  const tightest = shares.indexOf(Math.min(...shares))
+  const capacity = capacities[shares.indexOf(Math.min(...shares))]! // of the tightest policy
   const endsInMs = Math.min(...policies.map((policy) => spendableMs(view, policy, now)))
   const left = view ? Math.min(...remaining) : 0
   const ageMs = view ? Math.max(0, now - view.seenAt) : 0
-  return {
-    left,
-    capacity: capacities[tightest]!,
-    ageMs,
-    endsInMs,
-    ...refillOf(view, policies, left, now, endsInMs, pauseMs),
-  }
+  return { left, capacity, ageMs, endsInMs, ...refillOf(view, policies, left, now, endsInMs, pauseMs) }
 }
 
 /** How long units charged now can be spent. Where the window that was seen is over, they open the next one. */

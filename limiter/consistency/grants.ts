@@ -8,10 +8,9 @@ import { mostUnits } from './capacity'
 import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, depositOf, draw, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
+import { claim, deposit, depositOf, draw, drawMsOf, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
 import {
   allowedBy,
-  COUNTED_MS,
   comesBack,
   deniedBy,
   FIRST_POOLS,
@@ -31,8 +30,6 @@ import {
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
-/** Of a limit whose units come back one by one, an instance takes no more than for so long, in milliseconds. */
-const TURN_MS = 250
 /** Writes that have failed, at most, that an instance adds to those that its pool counts. */
 const MOST_FAILED = 8
 /** After how long an instance looks whether a deposit was made, in milliseconds; then each time twice as long after. */
@@ -184,7 +181,7 @@ export class Grants {
     const grant = await this.own
       .charge({ ...ask, least: wanted }, (available, now) => {
         isUsedUp = comesBack(available, turn) > available.left
-        drawMs = comesBack(available, COUNTED_MS) > available.left ? Math.max(TURN_MS, 2 * turn) : 0
+        drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
         return { units: depositOf(claimed, available, demand, now), isScarce: false }
@@ -198,7 +195,7 @@ export class Grants {
     const made = {
       units: units - taken,
       chargedAt,
-      // pools whose units come back one by one do not end at the same time
+      // pools to which units come back do not end at the same time
       endsAt: drawMs > 0 ? Math.floor(expiresAt - (Math.random() * (expiresAt - now)) / 4) : expiresAt,
       drawMs,
       pools,

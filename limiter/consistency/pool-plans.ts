@@ -10,6 +10,7 @@ import { type LeaseState, UNSEEN } from './lease'
 import type { Capacity } from './lease-size'
 import {
   COUNTED_MS,
+  comesBack,
   drawnPerMs,
   hasPace,
   isBusy,
@@ -39,6 +40,8 @@ const SPARE = 1.5
 const USUAL_DRAWS = 16
 /** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
 const SHORTLY_MS = 250
+/** Where less is left than comes back in a second, instances draw for so long, or for two turns, in milliseconds. */
+const SCARCE_MS = 250
 /** Units a millisecond for which there may be thousands of instances, whose first requests throttle the own item. */
 const FOR_THOUSANDS = 10
 /** Below this share of what it had after the last deposit, a pool gets the next. */
@@ -161,7 +164,7 @@ export interface Demand {
   readonly own: number
   /** Whether the limit has enough for all: `isAmple`. */
   readonly isEnough: boolean
-  /** For how long instances draw at most, in milliseconds; 0 for as long as units can be spent. */
+  /** `drawMs` of the pool. */
   readonly drawMs: number
 }
 
@@ -185,6 +188,12 @@ export function depositOf(
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const least = Math.min(left, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min(share, most)))
+}
+
+/** `drawMs` of a pool that is one of so many. */
+export function drawMsOf(available: Capacity, count: number): number {
+  if (available.refill === 0) return 0
+  return comesBack(available, COUNTED_MS) > available.left ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */

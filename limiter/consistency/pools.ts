@@ -41,7 +41,7 @@ export interface Pool {
   readonly refused: number
   /** Until then the own item is not asked: it was throttled when a deposit was to be made. */
   readonly throttledUntil: EpochMs
-  /** An instance draws what it needs for so long at most, in milliseconds; 0 for as long as units can be spent. */
+  /** An instance draws for so long at most, in milliseconds; 0: until the next window, with which all pools end. */
   readonly drawMs: number
   /** Units drawn and writes made since. */
   readonly drawn: number

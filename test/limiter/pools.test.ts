@@ -1,7 +1,7 @@
 import { numberOf } from '../../limiter/algorithms/conditional-write'
 import { type LeaseState, learnCount } from '../../limiter/consistency/lease'
 import { decidePools } from '../../limiter/consistency/own-item'
-import { claim, deposit, depositOf, draw } from '../../limiter/consistency/pool-plans'
+import { claim, deposit, depositOf, draw, drawMsOf } from '../../limiter/consistency/pool-plans'
 import {
   countOf,
   hasEnough,
@@ -409,6 +409,19 @@ describe('a deposit', () => {
 
   it('is no more than is drawn for as long as instances draw at most', () => {
     expect([of(16_000, {}, { drawMs: 250 }), of(16_000, {}, { drawMs: 900 })]).toEqual([500, 1000])
+  })
+})
+
+describe('how long instances draw', () => {
+  const of = (left: number, refill: number, count = 8) =>
+    drawMsOf({ left, capacity: 1e6, ageMs: 0, endsInMs: 60_000, refill, refillMs: 10 }, count)
+
+  it('is two turns, or a quarter of a second, where less is left than comes back in a second', () => {
+    expect([of(999, 10), of(999, 10, 64)]).toEqual([250, 320])
+  })
+
+  it('has a bound where enough is left, too, unless units come back with the next window only', () => {
+    expect([of(1000, 10), of(999, 0)]).toEqual([10_000, 0])
   })
 })
 
