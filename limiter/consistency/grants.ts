@@ -18,6 +18,7 @@ import {
   isAmple,
   isBusy,
   isClaimed,
+  isHot,
   mostPools,
   type Pool,
   type PoolCount,
@@ -121,7 +122,7 @@ export class Grants {
       if (poolKey(state) !== key) continue
       throwIfThrottled(state.throttled.own, now)
       throwIfThrottled({ until: pool.throttledUntil }, now)
-      state.pause = pauseOfEmpty(least, pool, isAwaited, now)
+      state.pause = pauseOfEmpty(least, pool, now)
       const denial = this.cachedDenial(state, policies, least)
       if (denial) return { units: 0, verdicts: denial, takenAt: now, chargedAt: now, expiresAt: now }
       const lookMs = usualMs * (0.5 + Math.random())
@@ -139,7 +140,7 @@ export class Grants {
       const now = this.items.now()
       const forMs = Math.min(pool.endsAt - now, pool.drawMs || Infinity)
       const usual = pool.writes > 0 ? Math.floor(pool.drawn / pool.writes) : 0
-      const wish = state.size.untilEnd(now, forMs, hasEnough(pool, now), usual)
+      const wish = state.size.untilEnd(now, forMs, isHot(pool, now) || hasEnough(pool, now), usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
     const writes = 1 + Math.min(state.failedWrites, MOST_FAILED)

@@ -15,7 +15,7 @@ export const COUNTED_MS = 1000
 export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
 /** No less than what is drawn in this time, in milliseconds. Turns of pools are no shorter: several writes each. */
-export const SOON_MS = 50
+export const SOON_MS = 60
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
 /** A limit has no more pools than leave this many units to each. */
@@ -88,14 +88,13 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 /** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
 const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
-/**
- * Whether instances save writes to a pool: there can be no more pools, this one gets more writes than it had when there
- * became so many, and a draw brings few units: they come back one by one, or end soon and are scarce.
- */
+/** Whether there can be no more pools, and this one gets more writes than it had when there became so many. */
+export const isHot = (pool: Pool, now: EpochMs): boolean =>
+  pool.pools.count === MAX_POOLS && writesPerSecond(pool, now) > MANY_PER_SECOND / 2
+
+/** Whether instances save writes to a pool: a draw brings few, since units come back one by one, or end soon. */
 export const isBusy = (pool: Pool, now: EpochMs): boolean =>
-  pool.pools.count === MAX_POOLS &&
-  writesPerSecond(pool, now) > MANY_PER_SECOND / 2 &&
-  (trickles(pool) || (pool.endsAt - now < turnMs(MAX_POOLS) && !hasEnough(pool, now)))
+  isHot(pool, now) && (trickles(pool) || (pool.endsAt - now < turnMs(MAX_POOLS) && !hasEnough(pool, now)))
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
@@ -114,15 +113,11 @@ export interface PoolPause {
   readonly pool: Pool
 }
 
-/**
- * That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. They
- * all wait for the first one after those that it had were over.
- */
-export function pauseOfEmpty(units: number, pool: Pool, isAwaited: boolean, now: EpochMs): PoolPause | undefined {
+/** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
+export function pauseOfEmpty(units: number, pool: Pool, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  if (!trickles(pool) || now >= pool.endsAt) return { units, until: pool.emptyUntil, pool }
-  const from = isAwaited ? Math.max(now, pool.emptyUntil) : pool.emptyUntil
-  return { units, until: from + Math.random() * turnMs(pool.pools.count), pool }
+  const turn = trickles(pool) && now < pool.endsAt ? turnMs(pool.pools.count) : 0
+  return { units, until: pool.emptyUntil + Math.random() * turn, pool }
 }
 
 /** That after a draw: of a busy pool, once in a turn, or until its units end. */

@@ -49,13 +49,13 @@ test.each([
   },
 )
 
-test('a lease on a sliding window expires a quarter of the window, at most two seconds, after its edge', () => {
+test('a lease on a sliding window expires half a window, at most two seconds, after its edge', () => {
   const minute = { algorithm: 'sliding-window', window: '1m' }
   const edge = Date.UTC(2025, 10, 21, 10, 18)
   expect(leaseExpiresAt(minute)).toBe(edge + 2000)
   expect(leaseExpiresAt(minute, {}, edge - 1)).toBe(edge + 2000)
-  expect(leaseExpiresAt({ ...minute, window: '1s' }, {}, SECOND)).toBe(SECOND + 1250)
-  expect(leaseExpiresAt({ ...minute, window: '1s' }, {}, SECOND + 999)).toBe(SECOND + 1250)
+  expect(leaseExpiresAt({ ...minute, window: '1s' }, {}, SECOND)).toBe(SECOND + 1500)
+  expect(leaseExpiresAt({ ...minute, window: '1s' }, {}, SECOND + 999)).toBe(SECOND + 1500)
 })
 
 test('a lease on an anchored window expires a window after that was opened, not a window after the charge', () => {

@@ -148,6 +148,16 @@ describe('an instance', () => {
     expect(new Set(calls)).toEqual(new Set(['write']))
   })
 
+  it.each([
+    ['all that it is expected to spend, where writes are scarce', 300, ['write']],
+    ['less than it is expected to spend, and again, where they are not', 200, ['write', 'write']],
+  ])('draws %s', async (_, writes, calls) => {
+    const one = await newTo({ trickles: false, writes })
+    await one.takes(4)
+    one.now += 400
+    expect(await one.takes(5)).toEqual({ allowed: 5, own: 0, calls })
+  })
+
   it('denies requests of any cost until its turn, and draws for all that they asked for', async () => {
     const one = await newTo({})
     expect(await one.take('all', { cost: 7 })).toMatchObject({ allowed: true })

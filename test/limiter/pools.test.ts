@@ -372,8 +372,8 @@ describe('a deposit', () => {
     expect(of(8000)).toBe(750)
   })
 
-  it('is at least what is drawn in 50 ms, of what is left and in the time that is left', () => {
-    expect([of(200), of(60), of(200, { endsInMs: 20 })]).toEqual([100, 60, 40])
+  it('is at least what is drawn in 60 ms, of what is left and in the time that is left', () => {
+    expect([of(200), of(60), of(200, { endsInMs: 20 })]).toEqual([120, 60, 40])
   })
 
   it('is at most what is drawn until the end or in ten seconds, and half as much again if there is enough', () => {
@@ -429,13 +429,13 @@ describe('an instance that finds a pool empty', () => {
   const pool: Pool = { ...poolOf(undefined), pools: { count: 64, stamp: 1 }, emptyUntil: T + 10, endsAt: T + 500 }
 
   it('comes back within a turn of the pool where units come back one by one', () => {
-    const { until } = pauseOfEmpty(1, pool, true, T)!
+    const { until } = pauseOfEmpty(1, pool, T)!
     expect(until).toBeGreaterThanOrEqual(T + 10)
     expect(until).toBeLessThanOrEqual(T + 10 + turnMs(64))
   })
 
   it('waits for the next units where those that it had are over', () => {
-    expect(pauseOfEmpty(1, { ...pool, emptyUntil: T - 10, endsAt: T }, true, T)!.until).toBe(T - 10)
+    expect(pauseOfEmpty(1, { ...pool, emptyUntil: T - 10, endsAt: T }, T)!.until).toBe(T - 10)
   })
 })
 
@@ -445,8 +445,8 @@ describe('whether a pool has enough', () => {
     ['has twice what is drawn until its units end', {}, true],
     ['has less', { left: 999 }, false],
     ['has counted for less than a second', { since: T - 999 }, false],
-    ['has others soon, where units come back one by one', { left: 1, endsAt: T + 49, drawMs: 250 }, true],
-    ['has none soon', { left: 1, endsAt: T + 50, drawMs: 250 }, false],
+    ['has others soon, where units come back one by one', { left: 1, endsAt: T + 59, drawMs: 250 }, true],
+    ['has none soon', { left: 1, endsAt: T + 60, drawMs: 250 }, false],
   ]
   it.each(cases)('%s', (_, more, expected) => expect(hasEnough({ ...pool, ...more }, T)).toBe(expected))
 })
