@@ -68,22 +68,24 @@ const sliding: Partial<PolicyInput> = { algorithm: 'sliding-window' }
 /** So many instances that one item cannot take their writes: its units lie in pools. */
 const pooled = (
   [
-    ['1,000 instances', 1000, 0, {}, 105, usedOf(100_000, { atLeast: 98 }), 15],
-    ['300 instances with clocks ±500 ms', 300, 500, {}, 105, usedOf(30_000, { atLeast: 96 }), 15],
-    ['300 instances, gcra', 300, 0, gcra, 105, usedOf(30_000, { atLeast: 98 }), 15],
-    ['300 instances, gcra', 300, 0, gcra, 200, usedOf(30_000, { atLeast: 97 }), 30],
-    ['300 instances, a sliding window', 300, 0, sliding, 40, denied({ atMost: 4 }), 15],
-    ['300 instances, a sliding window', 300, 0, sliding, 95, denied({ atMost: 2 }), 25],
-    ['1,000 instances, a sliding window', 1000, 0, sliding, 70, denied({ atMost: 0.5 }), 25],
-    ['1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 96 }), 25],
+    [50, '1,000 instances', 1000, 0, {}, 105, usedOf(100_000, { atLeast: 98 }), 15],
+    [50, '300 instances with clocks ±500 ms', 300, 500, {}, 105, usedOf(30_000, { atLeast: 96 }), 15],
+    [50, '300 instances, gcra', 300, 0, gcra, 105, usedOf(30_000, { atLeast: 98 }), 15],
+    [50, '300 instances, gcra', 300, 0, gcra, 200, usedOf(30_000, { atLeast: 97 }), 30],
+    [50, '300 instances, a sliding window', 300, 0, sliding, 40, denied({ atMost: 0.5 }), 15],
+    [50, '300 instances, a sliding window', 300, 0, sliding, 95, denied({ atMost: 0.5 }), 25],
+    [50, '1,000 instances, a sliding window', 1000, 0, sliding, 70, denied({ atMost: 0.5 }), 25],
+    [50, '1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 98 }), 25],
+    [20, '6,000 instances', 6000, 0, {}, 105, usedOf(240_000, { atLeast: 97 }), 15],
+    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 105, usedOf(240_000, { atLeast: 90 }), 15],
   ] as const
 ).map(
-  ([name, instances, skewMs, form, offered, promise, mostCalls]): Load => ({
-    name: `50/s for each of ${name}, ${offered} % of it`,
+  ([units, name, instances, skewMs, form, offered, promise, mostCalls]): Load => ({
+    name: `${units}/s for each of ${name}, ${offered} % of it`,
     run: () =>
       evenLoad({
-        policies: leased(50 * instances, '1s', form),
-        perSecond: (offered / 2) * instances,
+        policies: leased(units * instances, '1s', form),
+        perSecond: ((units * offered) / 100) * instances,
         instances,
         skewMs,
         warmUpMs: 5000,

@@ -18,7 +18,6 @@ import {
   isAmple,
   isBusy,
   isClaimed,
-  isHot,
   mostPools,
   type Pool,
   type PoolCount,
@@ -140,7 +139,7 @@ export class Grants {
       const now = this.items.now()
       const forMs = Math.min(pool.endsAt - now, pool.drawMs || Infinity)
       const usual = pool.writes > 0 ? Math.floor(pool.drawn / pool.writes) : 0
-      const wish = state.size.untilEnd(now, forMs, isHot(pool, now) || hasEnough(pool, now), usual)
+      const wish = state.size.untilEnd(now, forMs, hasEnough(pool, now), usual)
       return Math.min(pool.left, Math.max(least + state.awaited, wish))
     }
     const writes = 1 + Math.min(state.failedWrites, MOST_FAILED)

@@ -89,7 +89,7 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
 /** Whether there can be no more pools, and this one gets more writes than it had when there became so many. */
-export const isHot = (pool: Pool, now: EpochMs): boolean =>
+const isHot = (pool: Pool, now: EpochMs): boolean =>
   pool.pools.count === MAX_POOLS && writesPerSecond(pool, now) > MANY_PER_SECOND / 2
 
 /** Whether instances save writes to a pool: a draw brings few, since units come back one by one, or end soon. */
@@ -132,11 +132,11 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
 
 /**
  * Whether units that an instance draws in vain are lost to nobody: the pool has twice what is drawn until they end, or
- * they end soon and it gets others then.
+ * they end soon and it gets others then. Where units come back and the pool is hot, writes are scarcer than units.
  */
 export function hasEnough(pool: Pool, now: EpochMs): boolean {
   const leftMs = pool.endsAt - now
-  if (pool.drawMs > 0 && leftMs < turnMs(pool.pools.count)) return true
+  if (pool.drawMs > 0 && (isHot(pool, now) || leftMs < turnMs(pool.pools.count))) return true
   return isPaced(pool, now) && spendableIn(pool, now) >= 2 * drawnPerMs(pool, now) * leftMs
 }
 

@@ -40,6 +40,7 @@ interface Pools {
   readonly count?: number
   /** Writes that each has counted within a second. */
   readonly writes?: number
+  readonly drawMs?: number
   /** How long they have counted, in milliseconds. */
   readonly countedMs?: number
   /** Units come back one by one. */
@@ -59,6 +60,7 @@ async function newTo({
   writes = 300,
   countedMs = 0,
   trickles = true,
+  drawMs = trickles ? 2 * TURN_MS : 0,
   endsInMs = 900,
   left = 999,
   throttledMs = 0,
@@ -87,7 +89,7 @@ async function newTo({
       emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
       refused: 1,
       throttledUntil: throttledMs && state.now + throttledMs,
-      drawMs: trickles ? 2 * TURN_MS : 0,
+      drawMs,
     }
     await items.run(key, deposit(items, { key, policies }, claimed, made))
     await items.run(
@@ -152,7 +154,7 @@ describe('an instance', () => {
     ['all that it is expected to spend, where writes are scarce', 300, ['write']],
     ['less than it is expected to spend, and again, where they are not', 200, ['write', 'write']],
   ])('draws %s', async (_, writes, calls) => {
-    const one = await newTo({ trickles: false, writes })
+    const one = await newTo({ trickles: false, drawMs: 10_000, writes })
     await one.takes(4)
     one.now += 400
     expect(await one.takes(5)).toEqual({ allowed: 5, own: 0, calls })
