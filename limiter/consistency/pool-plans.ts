@@ -16,6 +16,7 @@ import {
   isBusy,
   isClaimed,
   isCounted,
+  isHot,
   isPaced,
   MANY_PER_SECOND,
   MAX_POOLS,
@@ -36,7 +37,7 @@ const DEPOSITED = 3 / 4
 /** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
-/** Of what comes back, pools together take so much at once: if it was all, their deposits would refuse each other. */
+/** Of what comes back, hot pools take so much by right: if it was all, their deposits would refuse each other. */
 const COMPETED_FOR = 0.9
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
@@ -189,7 +190,8 @@ export function depositOf(
   const most = Math.max(pace * Math.min(drawMs || DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const sinceMs = Math.max(turnMs(pools.count), Math.min(COUNTED_MS, now - pool.chargedAt))
-  const fair = refill > 0 ? (left + COMPETED_FOR * comesBack(available, sinceMs)) / pools.count : left
+  const fair =
+    refill > 0 && isHot(pool, now) ? (left + COMPETED_FOR * comesBack(available, sinceMs)) / pools.count : left
   const least = Math.min(left, fair, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min(share, most)))
 }

@@ -89,7 +89,7 @@ export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
 /** Whether there can be no more pools, and this one gets more writes than it had when there became so many. */
-const isHot = (pool: Pool, now: EpochMs): boolean =>
+export const isHot = (pool: Pool, now: EpochMs): boolean =>
   pool.pools.count === MAX_POOLS && writesPerSecond(pool, now) > MANY_PER_SECOND / 2
 
 /** Whether instances save writes to a pool: a draw brings few, since units come back one by one, or end soon. */
