@@ -403,10 +403,17 @@ describe('a deposit', () => {
     expect([most(500), most(250), most(10), most(500, { refill: 1 })]).toEqual([1000, 2000, 2000, 160])
   })
 
-  it('is larger where units come back one by one: what comes back in a turn, or since the last deposit', () => {
+  it('is larger where units come back one by one, and pools wait for their turn', () => {
+    expect([of(400, { refill: 1 }, { count: 64 }), of(4000, { refill: 1 }, { count: 64 })]).toEqual([400, 640])
+  })
+
+  it('of a hot pool is no more than its part of what is left and of what came back since the last one', () => {
     const back = { refill: 400, refillMs: 10 }
-    const at = (ms: number, left: number) => of(left, back, { count: 64, from: { ...pool, chargedAt: T - ms } })
+    const hot = { ...pool, writes: 501 * 2, pools: { count: 64, stamp: 3 } }
+    const at = (ms: number, left: number, from = hot) =>
+      of(left, back, { count: 64, from: { ...from, chargedAt: T - ms } })
     expect([at(10, 640), at(200, 640), at(10_000, 6400)]).toEqual([100, 122, 640])
+    expect(at(10, 640, { ...hot, writes: 500 })).toBe(640)
   })
 
   it('is no more than is drawn for as long as instances draw at most', () => {
