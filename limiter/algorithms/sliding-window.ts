@@ -95,7 +95,7 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
-  /** Past the window's edge no longer than a limit without windows would hold them. */
+  /** Half a window past its edge, and no longer than a limit without windows would hold them. */
   leaseExpiresAt: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs) + heldMs(windowMs / 2),
 
   purge: (known) => purgeSlots(known, numberOf(known, 'w') - 1),
