@@ -38,7 +38,7 @@ const DEPOSITED = 3 / 4
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
 /** Of what comes back, hot pools take so much by right: if it was all, their deposits would refuse each other. */
-const COMPETED_FOR = 0.9
+const CERTAIN = 0.9
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
 /** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
@@ -167,7 +167,6 @@ export interface Demand {
   readonly own: number
   /** Whether the limit has enough for all: `isAmple`. */
   readonly isEnough: boolean
-  /** `drawMs` of the pool. */
   readonly drawMs: number
 }
 
@@ -190,8 +189,7 @@ export function depositOf(
   const most = Math.max(pace * Math.min(drawMs || DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const sinceMs = Math.max(turnMs(pools.count), Math.min(COUNTED_MS, now - pool.chargedAt))
-  const fair =
-    refill > 0 && isHot(pool, now) ? (left + COMPETED_FOR * comesBack(available, sinceMs)) / pools.count : left
+  const fair = refill > 0 && isHot(pool, now) ? (left + CERTAIN * comesBack(available, sinceMs)) / pools.count : left
   const least = Math.min(left, fair, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min(share, most)))
 }

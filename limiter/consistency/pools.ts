@@ -18,6 +18,8 @@ export const MAX_POOLS = 64
 export const SOON_MS = 60
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
+/** An instance comes back to an empty pool within so many turns: in one, some pools got more calls than they take. */
+const TURNS = 1.25
 /** A limit has no more pools than leave this many units to each. */
 const LEAST_UNITS = 20
 
@@ -116,8 +118,8 @@ export interface PoolPause {
 /** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
 export function pauseOfEmpty(units: number, pool: Pool, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  const turn = trickles(pool) && now < pool.endsAt ? turnMs(pool.pools.count) : 0
-  return { units, until: pool.emptyUntil + Math.random() * turn, pool }
+  const withinMs = trickles(pool) && now < pool.endsAt ? TURNS * turnMs(pool.pools.count) : 0
+  return { units, until: pool.emptyUntil + Math.random() * withinMs, pool }
 }
 
 /** That after a draw: of a busy pool, once in a turn, or until its units end. */
