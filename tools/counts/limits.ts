@@ -20,5 +20,5 @@ export const LIMITS: Readonly<Record<string, { readonly most: number; readonly g
   'words of docs/ without docs/api': { most: 75_550, goal: 65_300 },
   'words of --help': { most: 8_500, goal: 8_500 },
   'bytes that the authorizer loads first': { most: 102_800, goal: 102_800 },
-  'bytes of all its files': { most: 257_200, goal: 256_800 },
+  'bytes of all its files': { most: 257_250, goal: 256_800 },
 }
