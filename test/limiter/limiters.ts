@@ -59,7 +59,8 @@ export function limiterOn(
   policies: readonly PolicyInput[],
   more: Partial<LimiterOptions> = {},
 ): Limiter {
-  return createLimiter({ store, clock: clock.read, policies, onStoreError: 'throw', ...more })
+  const deadlineMs = 5000 // on a busy machine, too
+  return createLimiter({ store, clock: clock.read, policies, onStoreError: 'throw', deadlineMs, ...more })
 }
 
 /** One policy for each way of counting, with `limit` units per window. */
