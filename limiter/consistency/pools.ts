@@ -94,9 +94,8 @@ const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && em
 export const isHot = (pool: Pool, now: EpochMs): boolean =>
   pool.pools.count === MAX_POOLS && writesPerSecond(pool, now) > MANY_PER_SECOND / 2
 
-/** Whether instances save writes to a pool: a draw brings few, since units come back one by one, or end soon. */
-export const isBusy = (pool: Pool, now: EpochMs): boolean =>
-  isHot(pool, now) && (trickles(pool) || (pool.endsAt - now < turnMs(MAX_POOLS) && !hasEnough(pool, now)))
+/** Whether instances save writes to a pool: a draw brings few, since units come back one by one. */
+export const isBusy = (pool: Pool, now: EpochMs): boolean => isHot(pool, now) && trickles(pool)
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
@@ -122,9 +121,9 @@ export function pauseOfEmpty(units: number, pool: Pool, now: EpochMs): PoolPause
   return { units, until: pool.emptyUntil + Math.random() * withinMs, pool }
 }
 
-/** That after a draw: of a busy pool, once in a turn, or until its units end. */
+/** That after a draw: of a busy pool, once in a turn. */
 export const pauseAfterDraw = (pool: Pool, now: EpochMs): PoolPause | undefined =>
-  isBusy(pool, now) ? { units: 0, until: Math.min(now + turnMs(pool.pools.count), pool.endsAt), pool } : undefined
+  isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
