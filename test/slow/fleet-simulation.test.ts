@@ -197,12 +197,23 @@ describe('findings', () => {
     const one = sweep(second({}), second({ allowed: 10_000 }))
     const sweeps = [one, { ...one, id: 'one-in-trouble', title: 'Trouble' }]
     const [plot, costs] = [plotOf(sweeps), costPlotOf(sweeps)]
-    expect(plot).toContain('d="M88 544 L337.3 377.3"')
+    expect(plot).toContain('d="M88 544 L337.3 44"')
     expect(costs.match(/<path class="line"/g)).toHaveLength(5) // a line in each of the charts, and its name
     for (const text of [plot, costs]) {
       expect(text).toContain('>One</text>')
       expect(text).not.toContain('Trouble')
     }
+  })
+
+  test('the axes of the plots reach what is least and most', () => {
+    const [none, many] = [second({}), second({ offered: 10_000, refusedWrites: 300_000, allowed: 180, degraded: 9820 })]
+    const marks = (svg: string) => [...svg.matchAll(/"end">([^<]*)</g)].map(([, mark]) => mark)
+    expect(marks(plotOf([sweep(none, many)]))).toEqual(['100', '1,000'])
+    expect(marks(costPlotOf([sweep(none, many)]))).toEqual(
+      expect.arrayContaining(['0.5', '≤ 1', '100,000', '1,000,000']),
+    )
+    expect(marks(plotOf([sweep(second({ allowed: 1_010_000 }))]))).toEqual(['1,000,000', '10,000,000'])
+    expect(marks(plotOf([sweep(none, second({ allowed: 1_010_000 }))])).at(-1)).toBe('1,000,000')
   })
 
   test('the price is of calls that were billed, and of the time that instances were busy', () => {
