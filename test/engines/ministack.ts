@@ -170,15 +170,6 @@ export async function startMiniStack(): Promise<MiniStack> {
 /** By what MiniStack knows the API of a URL that AWS would have given it. */
 const hostOf = (url: string) => `${new URL(url).hostname.split('.')[0]}.execute-api.localhost`
 
-/**
- * Comes back when the present minute has this much left, so that requests that follow are counted in one window of a
- * minute.
- */
-export async function minuteWith(leftMs: number): Promise<void> {
-  const left = 60_000 - (Date.now() % 60_000)
-  if (left < leftMs) await new Promise((resolve) => setTimeout(resolve, left + 50))
-}
-
 async function answers(url: string, server: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < 300; attempt++) {
     if (server.exitCode !== null) throw new Error(`MiniStack ended with ${server.exitCode}`)

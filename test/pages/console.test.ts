@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { connect } from '../../local/dynamodb'
 import { startGuardedEngine } from '../../local/engines/guarded-engine'
 import { sluice } from '../cli/command-line'
+import { minuteWith } from '../minute-with'
 import { describeInBrowser, openBrowser, rememberPlaces, seriousIn } from './browser'
 import { startDev } from './dev'
 
@@ -13,12 +14,6 @@ interface Tiers {
   readonly file: {
     readonly tiers: { readonly anonymous: { readonly policies: readonly { readonly limit: number }[] } }
   }
-}
-
-/** Waits for the next minute where this one ends sooner than a test does: at its edge, units become free. */
-async function withinAMinute(): Promise<void> {
-  const leftMs = 60_000 - (Date.now() % 60_000)
-  if (leftMs < 20_000) await sleep(leftMs)
 }
 
 /** Waits for a condition, and not for a time. */
@@ -78,7 +73,7 @@ describeInBrowser('the console in a browser', () => {
   })
 
   it('fires a burst until 429: the gauge is at 0, and the backend has seen the allowed ones only', async () => {
-    await withinAMinute()
+    await minuteWith(20_000)
     await fire(25)
     await becomes('.why[data-kind="denied"]') // of those sent at once, whichever was answered last
     expect(await why()).toContain('20 of this burst of 25 passed')
@@ -95,7 +90,7 @@ describeInBrowser('the console in a browser', () => {
     const [, own, shared] = /([\d.]+) to the caller’s item, ([\d.]+) to the one that all share/.exec(cost)!
     expect(Number(own)).toBeGreaterThanOrEqual(1)
     expect(Number(own) + Number(shared)).toBeCloseTo(await counter('per-allowed'), 1)
-    await fire(10) // in a new minute, a unit may have become free
+    await fire(10)
     const reachedThen = await backend()
     expect(reachedThen).toBe(await counter('allowed'))
     expect(await counter('backend')).toBe(reachedThen)
@@ -169,7 +164,7 @@ describeInBrowser('the console in a browser', () => {
   })
 
   it('resets a caller, blocks it, and lets it in again', async () => {
-    await withinAMinute()
+    await minuteWith(20_000)
     await button('Reset all limits').click()
     await becomes('[data-policy="per-minute"][data-remaining="40"]')
     await until(async () => (await page.locator('.said').textContent())!.includes('$ sluice reset ip:127.0.0.1'))
@@ -191,7 +186,7 @@ describeInBrowser('the console in a browser', () => {
   })
 
   it('marks degraded decisions while DynamoDB is away, opens the circuit, and recovers', async () => {
-    await withinAMinute()
+    await minuteWith(20_000)
     const marked = async () => {
       const counts = await page.locator('.legend [data-kind$="-degraded"]').all()
       return (await Promise.all(counts.map((one) => one.getAttribute('data-count')))).reduce((a, b) => a + Number(b), 0)

@@ -20,7 +20,8 @@ import { apiKey, clientKey, tierKey } from '../../lambda/config-table/items/conf
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { sluice } from '../cli/command-line'
 import { askGuard } from '../engines/deletion-guard'
-import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
+import { type MiniStack, startMiniStack } from '../engines/ministack'
+import { minuteWith } from '../minute-with'
 
 const ROOT = join(__dirname, '..', '..')
 

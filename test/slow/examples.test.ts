@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
+import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
+import { minuteWith } from '../minute-with'
 import { packInto } from './packed'
 
 const ROOT = join(__dirname, '..', '..')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { minuteWith } from '../minute-with'
 
 const ROOT = join(__dirname, '..', '..')
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8')
@@ -46,12 +47,6 @@ it('npm start is one program with arguments, which every shell takes', () => {
   expect(scripts.start).toMatch(/^node [\w./ -]+$/)
 })
 
-/** Waits until a minute has some seconds left. */
-async function minuteWithRoom(): Promise<void> {
-  const leftMs = 60_000 - (Date.now() % 60_000)
-  if (leftMs < 10_000) await sleep(leftMs)
-}
-
 describe.each(ENGINES)('what the README says to type, on %s and without a shell', (engine) => {
   let gateway: ChildProcess
   let url = ''
@@ -75,7 +70,7 @@ describe.each(ENGINES)('what the README says to type, on %s and without a shell'
   })
 
   it('the first 20 requests are 200, then 429, and the backend gets no denied one', async () => {
-    await minuteWithRoom() // where one ends, a sliding window may admit a unit more
+    await minuteWith(10_000) // where one ends, a sliding window may admit a unit more
     const answers: Response[] = []
     for (let i = 0; i < 21; i++) answers.push(await fetch(`${url}/hello?${i}`))
     expect(answers.map(({ status }) => status)).toEqual([...Array(20).fill(200), 429])

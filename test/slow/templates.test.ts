@@ -15,8 +15,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { clientKey } from '../../lambda/config-table/items/config-keys'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
+import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
 import { packageService } from '../engines/serverless'
+import { minuteWith } from '../minute-with'
 
 const ROOT = join(__dirname, '..', '..')
 const EXAMPLES = join(ROOT, 'examples')
