@@ -1,7 +1,7 @@
 import { VirtualTime } from '../../bench/virtual-time'
 import { createLimiter, type Limiter, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { numberOf } from '../../limiter/algorithms/conditional-write'
-import { isSlot, slotIndex } from '../../limiter/algorithms/slots'
+import { isSlot, slot, slotIndex } from '../../limiter/algorithms/slots'
 import { POOL_PREFIX } from '../../limiter/stores/attribute-prefix'
 import type { Item, ItemWrite, StateStore } from '../../limiter/stores/store'
 import { subjectKey } from '../../limiter/subject-key'
@@ -52,10 +52,10 @@ export interface Tally {
   denied: number
   degraded: number
   failed: number
-  /** Units allowed, asked for and answered within one window. */
+  /** Units allowed, asked for and answered within one window; and within its second half. */
   readonly within: Map<number, number>
+  readonly withinSecondHalf: Map<number, number>
   units: number
-  refunded: number
 }
 
 /** Instances with one store of which calls fail, in virtual time; and a ledger of what the store was charged. */
@@ -70,7 +70,15 @@ export class PoolWorld {
   /** Units charged to the own item, by policy and window. */
   readonly charged = new Map<string, number>()
   readonly pooled = { deposited: 0, drawn: 0 }
-  readonly tally: Tally = { allowed: 0, denied: 0, degraded: 0, failed: 0, within: new Map(), units: 0, refunded: 0 }
+  readonly tally: Tally = {
+    allowed: 0,
+    denied: 0,
+    degraded: 0,
+    failed: 0,
+    within: new Map(),
+    withinSecondHalf: new Map(),
+    units: 0,
+  }
   mostPools = 1
   private readonly instances: Instance[] = []
   /** Of the policy with the shortest window. */
@@ -109,19 +117,22 @@ export class PoolWorld {
   /** @param windowMs of the window in which units are counted. */
   async take(instance: Instance, cost: number, refundOneIn = 0): Promise<boolean | undefined> {
     const { tally, time, windowMs } = this
-    const clock = () => Math.floor(time.now) + instance.skewMs
-    const begun = Math.floor(clock() / windowMs)
+    const halfWindow = () => Math.floor((2 * (Math.floor(time.now) + instance.skewMs)) / windowMs)
+    const begun = halfWindow()
     try {
       const decision = await instance.limiter.take(SUBJECT, { cost })
-      const ended = Math.floor(clock() / windowMs)
+      const ended = halfWindow()
+      const window = Math.floor(begun / 2)
+      const maps = window === Math.floor(ended / 2) ? [tally.within, instance.allowed] : []
+      if (begun === ended && begun % 2 === 1) maps.push(tally.withinSecondHalf)
       if (decision.degraded) tally.degraded++
       else if (decision.allowed) {
         tally.allowed++
         tally.units += cost
-        if (begun === ended) for (const map of [tally.within, instance.allowed]) more(map, begun, cost)
+        for (const map of maps) more(map, window, cost)
         if (refundOneIn > 0 && this.below(refundOneIn) === 0) {
           tally.units -= cost
-          if (begun === ended) for (const map of [tally.within, instance.allowed]) more(map, begun, -cost)
+          for (const map of maps) more(map, window, -cost)
           await instance.limiter.refund(SUBJECT, cost, { chargedAt: decision.chargedAt }).catch(() => {})
         }
       } else {
@@ -186,6 +197,15 @@ export class PoolWorld {
         const own = gained.get(window) ?? 0
         if (units > own) this.broken.push(`an instance allows ${units} units in window ${window}, and has ${own}`)
       }
+  }
+
+  /** Half a window after a window's beginning, no units are spent that were charged before it. */
+  judgeSecondHalves(): void {
+    for (const [window, units] of this.tally.withinSecondHalf) {
+      const charged = this.charged.get(`${this.prefix} ${slot(window)}`) ?? 0
+      if (units > charged)
+        this.broken.push(`${units} units are allowed late in window ${window}, ${charged} were charged in it`)
+    }
   }
 
   /** What is allowed was charged before, and what is drawn was deposited. */

@@ -4,7 +4,7 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { runs } from '../runs'
 import { type Faults, type Instance, NO_FAULTS, PoolWorld, SUBJECT } from './pool-world'
 
-type Kind = 'nothing else' | 'other limits' | 'clocks that differ' | 'resets' | 'new instances'
+type Kind = 'nothing else' | 'other limits' | 'clocks that differ' | 'resets' | 'new instances' | 'a sliding window'
 
 /** Instances that lease one subject, whose item gets too many writes now and then, while much goes wrong. */
 async function course(seed: number, kind: Kind): Promise<PoolWorld> {
@@ -16,7 +16,8 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const unit = isLarge ? 100 : 1
   const limit = unit * pick(100, 300, 1000)
   const window = `${windowMs}ms` as const
-  const policy: PolicyInput = { name: 'all', algorithm: 'fixed-window', limit, window, consistency: 'leased' }
+  const algorithm = kind === 'a sliding window' ? 'sliding-window' : 'fixed-window'
+  const policy: PolicyInput = { name: 'all', algorithm, limit, window, consistency: 'leased' }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
   world.prefix = compile(parsePolicies(policies, [], [])[0]!).prefix
   const uninstall = time.install(seed)
@@ -81,29 +82,34 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   }
   const most = kind === 'other limits' ? 2 * limit : limit
   if (kind === 'nothing else' || kind === 'other limits' || isLarge) world.judgeWindows(most)
+  if (kind === 'a sliding window') world.judgeSecondHalves()
   world.judgeUnits()
   return world
 }
 
 const BUSY_MS = 3500
 
-describe.each(['nothing else', 'other limits', 'clocks that differ', 'resets', 'new instances'] satisfies Kind[])(
-  'units in pools, with answers lost, copies, freezes, crashes, refunds and %s,',
-  (kind) => {
-    it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {
-      let [pooled, mostPools] = [0, 1]
-      for (let i = 0; i < runs(10, 80); i++) {
-        const {
-          broken,
-          pooled: { drawn },
-          ...world
-        } = await course(30 + i, kind)
-        expect([i, broken]).toEqual([i, []])
-        pooled += drawn
-        mostPools = Math.max(mostPools, world.mostPools)
-      }
-      expect(pooled).toBeGreaterThan(300)
-      expect(mostPools).toBeGreaterThanOrEqual(4)
-    })
-  },
-)
+describe.each([
+  'nothing else',
+  'other limits',
+  'clocks that differ',
+  'resets',
+  'new instances',
+  'a sliding window',
+] satisfies Kind[])('units in pools, with answers lost, copies, freezes, crashes, refunds and %s,', (kind) => {
+  it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {
+    let [pooled, mostPools] = [0, 1]
+    for (let i = 0; i < runs(10, 80); i++) {
+      const {
+        broken,
+        pooled: { drawn },
+        ...world
+      } = await course(30 + i, kind)
+      expect([i, broken]).toEqual([i, []])
+      pooled += drawn
+      mostPools = Math.max(mostPools, world.mostPools)
+    }
+    expect(pooled).toBeGreaterThan(300)
+    expect(mostPools).toBeGreaterThanOrEqual(4)
+  })
+})
