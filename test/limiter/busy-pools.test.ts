@@ -52,6 +52,8 @@ interface Pools {
   readonly throttledMs?: number
   /** Of the instance's policy. */
   readonly consistency?: 'strict' | 'leased'
+  /** Policies that are charged with it, of which the last had nothing left. */
+  readonly more?: readonly PolicyInput[]
 }
 
 /** An instance that is new to a subject with such pools, and what it asks of the store. */
@@ -65,15 +67,18 @@ async function newTo({
   left = 999,
   throttledMs = 0,
   consistency = 'leased',
+  more = [],
 }: Pools) {
   const state = { now: MIDNIGHT }
   const clock = () => state.now
   const store = new AskedStore()
-  const instance = (policy = all) => createLimiter({ store, clock, policies: [policy], onStoreError: 'throw' })
+  const instance = (policy = all) => createLimiter({ store, clock, policies: [policy, ...more], onStoreError: 'throw' })
   await instance().take('all') // looks for a pool
   const name = store.asked[0]!.key.slice(KEY.length + 1, KEY.length + 1 + PREFIX_LENGTH)
 
-  const policies = compiled(all)
+  const policies = compiled(all, ...more)
+  const verdict = { allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }
+  const denied = { ...verdict, allowed: false, retryAfterMs: 700 }
   const options = { store, clock, deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000, maxSubjects: 100 }
   const items = new Decider({ ...options, onEvent: () => {} })
   for (let place = 0; place < count; place++) {
@@ -85,7 +90,7 @@ async function newTo({
       chargedAt: state.now,
       endsAt: state.now + endsInMs,
       pools: { count, stamp: state.now + 1 },
-      standing: standingOf([{ allowed: true, remaining: 0, resetAfterMs: 1000, retryAfterMs: 0 }], state.now),
+      standing: standingOf([verdict, ...more.map(() => denied)], state.now),
       emptyUntil: trickles ? state.now + TURN_MS / 2 : 0,
       refused: 1,
       throttledUntil: throttledMs && state.now + throttledMs,
@@ -114,7 +119,8 @@ async function newTo({
     const exact = createLimiter({ store, clock, policies: [{ ...all, consistency: 'strict' }], autoLease: false })
     await exact.take('all', { cost: (await exact.peek('all')).remaining })
   }
-  return Object.assign(state, { take, takes, fill, store })
+  const resetByAnother = () => instance().reset('all')
+  return Object.assign(state, { take, takes, fill, resetByAnother, store })
 }
 
 describe('an instance', () => {
@@ -167,6 +173,23 @@ describe('an instance', () => {
     one.now += TURN_MS
     expect(await one.take('all', { cost: 5 })).toMatchObject({ allowed: true })
     expect((await one.takes(30)).allowed).toBeGreaterThan(20)
+  })
+
+  it('denies for several policies at once, by the one that had nothing left when the pool was filled', async () => {
+    const one = await newTo({ more: [{ ...all, name: 'second', limit: LIMIT / 2 }] })
+    expect(await one.take('all')).toMatchObject({ allowed: true })
+    expect(await one.take('all')).toMatchObject({ allowed: false, policy: 'second', retryAfterMs: 700 })
+    one.now += TURN_MS
+    expect(await one.takes(1)).toEqual({ allowed: 1, own: 0, calls: ['read', 'write'] })
+  })
+
+  it('charges the own item after a reset by another, for its pool is empty then', async () => {
+    const one = await newTo({})
+    await one.takes(1)
+    await one.resetByAnother()
+    one.now += TURN_MS
+    expect(await one.takes(1)).toMatchObject({ allowed: 1, own: 2 }) // and it says how many pools there are
+    expect((await one.takes(50)).allowed).toBe(50)
   })
 
   it('denies from memory until its turn while the store is out of reach, and draws again once it is not', async () => {
