@@ -52,7 +52,7 @@ interface Pools {
   readonly throttledMs?: number
   /** Of the instance's policy. */
   readonly consistency?: 'strict' | 'leased'
-  /** Policies that are charged with it, of which the last had nothing left. */
+  /** Policies that are charged with it, and had nothing left at the last deposit. */
   readonly more?: readonly PolicyInput[]
 }
 

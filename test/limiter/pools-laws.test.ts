@@ -4,7 +4,15 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { runs } from '../runs'
 import { type Faults, type Instance, NO_FAULTS, PoolWorld, SUBJECT } from './pool-world'
 
-type Kind = 'nothing else' | 'other limits' | 'clocks that differ' | 'resets' | 'new instances' | 'a sliding window'
+const KINDS = [
+  'nothing else',
+  'other limits',
+  'clocks that differ',
+  'resets',
+  'new instances',
+  'a sliding window',
+] as const
+type Kind = (typeof KINDS)[number]
 
 /** Instances that lease one subject, whose item gets too many writes now and then, while much goes wrong. */
 async function course(seed: number, kind: Kind): Promise<PoolWorld> {
@@ -89,14 +97,7 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
 
 const BUSY_MS = 3500
 
-describe.each([
-  'nothing else',
-  'other limits',
-  'clocks that differ',
-  'resets',
-  'new instances',
-  'a sliding window',
-] satisfies Kind[])('units in pools, with answers lost, copies, freezes, crashes, refunds and %s,', (kind) => {
+describe.each(KINDS)('units in pools, with answers lost, copies, freezes, crashes, refunds and %s,', (kind) => {
   it('are charged, deposited and spent once, in their window, and never more than the limit', async () => {
     let [pooled, mostPools] = [0, 1]
     for (let i = 0; i < runs(10, 80); i++) {
