@@ -42,6 +42,8 @@ interface Load {
 }
 
 const SECONDS = 4
+/** All start at once: until then pools are made and given up again. */
+const WARM_UP_MS = 8000
 
 const evenLoads = [1.05, 2, 4].map(
   (share): Load => ({
@@ -51,7 +53,7 @@ const evenLoads = [1.05, 2, 4].map(
         policies: leased(10_000, '1s'),
         perSecond: 10_000 * share,
         instances: 50,
-        warmUpMs: 8000, // all start at once: until then pools are made and given up again
+        warmUpMs: WARM_UP_MS,
         measuredMs: SECONDS * 1000,
       }),
     promises: [
@@ -78,8 +80,10 @@ const pooled = (
     [50, '1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 98 }), 25],
     [20, '6,000 instances', 6000, 0, {}, 95, denied({ atMost: 0.5 }), 15],
     [20, '6,000 instances', 6000, 0, {}, 105, usedOf(240_000, { atLeast: 97 }), 15],
-    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 95, denied({ atMost: 7 }), 15],
-    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 105, usedOf(240_000, { atLeast: 90 }), 15],
+    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 90, denied({ atMost: 0.5 }), 15],
+    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 95, denied({ atMost: 2 }), 15],
+    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 105, usedOf(240_000, { atLeast: 97 }), 15],
+    [20, '6,000 instances, a sliding window', 6000, 0, sliding, 200, usedOf(240_000, { atLeast: 97 }), 15],
   ] as const
 ).map(
   ([units, name, instances, skewMs, form, offered, promise, mostCalls]): Load => ({
@@ -90,7 +94,7 @@ const pooled = (
         perSecond: ((units * offered) / 100) * instances,
         instances,
         skewMs,
-        warmUpMs: 5000,
+        warmUpMs: WARM_UP_MS,
         measuredMs: 2000,
       }),
     promises: [

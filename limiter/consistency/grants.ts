@@ -8,24 +8,34 @@ import { mostUnits } from './capacity'
 import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import { claim, deposit, depositOf, draw, drawMsOf, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
+import {
+  claim,
+  deposit,
+  depositOf,
+  draw,
+  drawMsOf,
+  isAbandoned,
+  isLow,
+  isNew,
+  isScarce,
+  poolKey,
+  seePool,
+} from './pool-plans'
 import {
   allowedBy,
-  comesBack,
   deniedBy,
   FIRST_POOLS,
   hasEnough,
   isAmple,
-  isBusy,
   isClaimed,
   mostPools,
   type Pool,
   type PoolCount,
-  pauseAfterDraw,
   pauseOfEmpty,
   poolKeyOf,
   spendableIn,
   standingOf,
+  takesTurns,
   turnMs,
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
@@ -67,8 +77,8 @@ export class Grants {
   }
 
   /**
-   * The denial of a request that comes while its instance leaves the pool alone. One of a busy pool counts as spent: an
-   * instance that learnt its pace only from what is allowed would draw too often.
+   * The denial of a request that comes while its instance leaves the pool alone. Where pools take turns it counts as
+   * spent: an instance that learnt its pace only from what is allowed would draw too often.
    */
   cachedDenial(state: LeaseState, policies: readonly CompiledPolicy[], units: number): Verdicts | undefined {
     const { pause } = state
@@ -76,7 +86,7 @@ export class Grants {
     if (!pause || units < pause.units) return undefined
     const leftMs = pause.until - now
     if (leftMs <= 0 || leftMs > this.items.options.denialTtlMs) return undefined
-    if (isBusy(pause.pool, now)) state.size.spent(units, now)
+    if (takesTurns(pause.pool)) state.size.spent(units, now)
     return deniedBy(pause.pool, policies, now, pause.until)
   }
 
@@ -113,7 +123,6 @@ export class Grants {
       if (units > 0) {
         if (poolKey(state) === key && isLow(this.items, state, policies, pool))
           await this.fill(key, { ...ask, least: 0 }, pool).catch(ignoreUnavailable)
-        state.pause = pauseAfterDraw(pool, now) ?? state.pause
         const { chargedAt, endsAt: expiresAt } = pool
         return { units, verdicts: allowedBy(pool, policies, now), takenAt: now, chargedAt, expiresAt }
       }
@@ -173,14 +182,13 @@ export class Grants {
       await this.giveUp(key, ask, claimed)
       return undefined
     }
-    const turn = turnMs(pools.count)
-    let [isUsedUp, ample, drawMs] = [false, false, 0]
+    let [scarce, ample, drawMs] = [false, false, 0]
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, Math.min(forMs, drawMs || Infinity), ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
       .charge({ ...ask, least: wanted }, (available, now) => {
-        isUsedUp = comesBack(available, turn) > available.left
+        scarce = isScarce(available)
         drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
@@ -191,7 +199,7 @@ export class Grants {
     const { units, chargedAt, expiresAt, verdicts } = grant
     const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
-    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), isUsedUp ? turn : 0)
+    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), scarce ? turnMs(pools.count) : 0)
     const made = {
       units: units - taken,
       chargedAt,

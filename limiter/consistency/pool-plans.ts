@@ -13,10 +13,8 @@ import {
   comesBack,
   drawnPerMs,
   hasPace,
-  isBusy,
   isClaimed,
   isCounted,
-  isHot,
   isPaced,
   MANY_PER_SECOND,
   MAX_POOLS,
@@ -28,6 +26,7 @@ import {
   poolsOf,
   SOON_MS,
   spendableIn,
+  takesTurns,
   turnMs,
   writesPerSecond,
 } from './pools'
@@ -37,8 +36,6 @@ const DEPOSITED = 3 / 4
 /** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
 const DEPOSITED_MS = 10_000
 const SPARE = 1.5
-/** Of what comes back, hot pools take so much by right: if it was all, their deposits would refuse each other. */
-const CERTAIN = 0.9
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
 /** What was drawn since the last deposit is a pace as well, as if that had taken so long at least, in milliseconds. */
@@ -128,7 +125,7 @@ export function* draw(
     const item = items.view(key)?.item
     const pool = poolOf(item)
     const now = items.now()
-    const isStale = !isFresh && isBusy(pool, now) && pool.emptyUntil <= now // others have drawn and filled it since
+    const isStale = !isFresh && takesTurns(pool) && pool.emptyUntil <= now // others have drawn and filled it since
     const units = !isStale && spendableIn(pool, now) > 0 ? unitsOf(pool) : 0
     if (units > 0) {
       const guard = [atLeast('l', units), exactly('e', pool.endsAt)]
@@ -189,15 +186,18 @@ export function depositOf(
   const most = Math.max(pace * Math.min(drawMs || DEPOSITED_MS, endsInMs), USUAL_DRAWS * own)
   const soonMs = refill > 0 ? 2 * turnMs(pools.count) : SOON_MS
   const sinceMs = Math.max(turnMs(pools.count), Math.min(COUNTED_MS, now - pool.chargedAt))
-  const fair = refill > 0 && isHot(pool, now) ? (left + CERTAIN * comesBack(available, sinceMs)) / pools.count : left
+  const fair = refill > 0 ? (left + comesBack(available, sinceMs)) / pools.count : left
   const least = Math.min(left, fair, perMs * Math.min(soonMs, endsInMs))
   return Math.floor(Math.max(least, Math.min(share, most)))
 }
 
+/** Whether less is left than comes back in a second: then pools take turns. */
+export const isScarce = (available: Capacity): boolean => comesBack(available, COUNTED_MS) > available.left
+
 /** `drawMs` of a pool that is one of so many. */
 export function drawMsOf(available: Capacity, count: number): number {
   if (available.refill === 0) return 0
-  return comesBack(available, COUNTED_MS) > available.left ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
+  return isScarce(available) ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */

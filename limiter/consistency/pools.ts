@@ -18,8 +18,8 @@ export const MAX_POOLS = 64
 export const SOON_MS = 60
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
-/** An instance comes back to an empty pool within so many turns: in one, some pools got more calls than they take. */
-const TURNS = 1.25
+/** Who finds a pool empty comes back up to so many times later than it is filled, at random. */
+const APART = 1.25
 /** A limit has no more pools than leave this many units to each. */
 const LEAST_UNITS = 20
 
@@ -87,15 +87,8 @@ export const spendableIn = ({ left, endsAt }: Pool, now: EpochMs): number => (no
 
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
-/** Units of the limit come back one by one: so the own item has some again soon, and the pool is filled again then. */
-const trickles = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
-
-/** Whether there can be no more pools, and this one gets more writes than it had when there became so many. */
-export const isHot = (pool: Pool, now: EpochMs): boolean =>
-  pool.pools.count === MAX_POOLS && writesPerSecond(pool, now) > MANY_PER_SECOND / 2
-
-/** Whether instances save writes to a pool: a draw brings few, since units come back one by one. */
-export const isBusy = (pool: Pool, now: EpochMs): boolean => isHot(pool, now) && trickles(pool)
+/** Units of the limit come back one by one, and are scarce: the pool is filled once in a turn. */
+export const takesTurns = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
@@ -114,16 +107,12 @@ export interface PoolPause {
   readonly pool: Pool
 }
 
-/** That of a pool without units: where they come back one by one, instances take turns, and few wait for a deposit. */
+/** That of a pool without units: the earlier in its turn that is found, the more find it, so they come back apart. */
 export function pauseOfEmpty(units: number, pool: Pool, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  const withinMs = trickles(pool) && now < pool.endsAt ? TURNS * turnMs(pool.pools.count) : 0
+  const withinMs = takesTurns(pool) ? APART * Math.max(0, pool.emptyUntil - now) : 0
   return { units, until: pool.emptyUntil + Math.random() * withinMs, pool }
 }
-
-/** That after a draw: of a busy pool, once in a turn. */
-export const pauseAfterDraw = (pool: Pool, now: EpochMs): PoolPause | undefined =>
-  isBusy(pool, now) ? { units: 0, until: now + turnMs(pool.pools.count), pool } : undefined
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */
 export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): number {
@@ -132,14 +121,11 @@ export function mostPools(policies: readonly CompiledPolicy[], now: EpochMs): nu
 }
 
 /**
- * Whether units that an instance draws in vain are lost to nobody: the pool has twice what is drawn until they end, or
- * they end soon and it gets others then. Where units come back and the pool is hot, writes are scarcer than units.
+ * Whether units that an instance draws in vain are lost to few: the pool has twice what is drawn until they end, or it
+ * gets others before.
  */
-export function hasEnough(pool: Pool, now: EpochMs): boolean {
-  const leftMs = pool.endsAt - now
-  if (pool.drawMs > 0 && (isHot(pool, now) || leftMs < turnMs(pool.pools.count))) return true
-  return isPaced(pool, now) && spendableIn(pool, now) >= 2 * drawnPerMs(pool, now) * leftMs
-}
+export const hasEnough = (pool: Pool, now: EpochMs): boolean =>
+  pool.drawMs > 0 || (isPaced(pool, now) && spendableIn(pool, now) >= 2 * drawnPerMs(pool, now) * (pool.endsAt - now))
 
 /** Whether it has counted for long enough that this is a pace. */
 export const isPaced = ({ since }: Pool, now: EpochMs): boolean => since > 0 && now - since >= COUNTED_MS
