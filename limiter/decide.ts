@@ -33,10 +33,10 @@ const READ_FROM = 2
  */
 export function* decide(items: KnownItems, { key, policies, requests }: PendingBatch, isThrottled = false): Plan<void> {
   let begunAt = items.now()
-  let pending: readonly Pending[] = requests.filter(isUnanswered)
   let losses = isThrottled ? THROTTLED_LOSSES : 0
 
-  for (let round = 0; ; round++) {
+  for (let round = 0; requests.some(isUnanswered); round++) {
+    const pending = requests.filter(isUnanswered)
     const now = items.now()
     begunAt = Math.min(begunAt, now) // a clock that is set back meanwhile dates a read before the decision
     const known = knowledgeOf(items, key, policies, now, begunAt)
@@ -69,6 +69,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: PendingB
         losses = Math.max(1, losses)
         view.shared = true
         items.options.onEvent({ kind: 'conflict' })
+        for (const request of next.admitted) if (request.isSentOnce) request.verdicts = deniedBy(next.verdicts)
         continue
       }
       const asKnown =
@@ -80,10 +81,12 @@ export function* decide(items: KnownItems, { key, policies, requests }: PendingB
       const purging = purge(items, policies, view.item, now, asKnown)
       if (purging) yield* purging
     }
-    pending = pending.filter(isUnanswered)
-    if (pending.length === 0) return
   }
 }
+
+/** To a request that is sent once: others were faster. */
+const deniedBy = (verdicts: Verdicts): Verdicts =>
+  verdicts.map(({ chargedAt: _, ...verdict }) => ({ ...verdict, allowed: false }))
 
 function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {
   for (let i = 0; i < requests.length; i++) requests[i]!.verdicts = answers[i]!

@@ -80,7 +80,14 @@ export class Decider extends SubjectItems {
  */
 export function* decideThrottled(items: KnownItems, { key, policies, requests }: Batch): Plan<Verdicts[]> {
   const all = requests.map(
-    ({ cost, costs, holds, isPaced }): Pending => ({ cost, costs, holds, isPaced, verdicts: undefined }),
+    ({ cost, costs, holds, isPaced, isSentOnce }): Pending => ({
+      cost,
+      costs,
+      holds,
+      isPaced,
+      isSentOnce,
+      verdicts: undefined,
+    }),
   )
   for (let isThrottled = false; ; isThrottled = true) {
     try {

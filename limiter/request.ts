@@ -17,6 +17,8 @@ export interface Units {
   readonly holds?: readonly Hold[] | undefined
   /** Who asks paces itself, and is never held back: a request that waits for its turn, a lease. */
   readonly isPaced?: boolean | undefined
+  /** Where others are faster it is denied: who asks then asks for less. */
+  readonly isSentOnce?: boolean | undefined
 }
 
 /** A subject under some of its policies. */

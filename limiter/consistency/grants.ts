@@ -106,7 +106,7 @@ export class Grants {
 
   private fromItem(ask: Ask): Promise<Grant> {
     const { state, least } = ask
-    return this.own.charge(ask, (available, now): Size => {
+    return this.own.charge(ask, state.size.pauseMs(this.items.now()), (available, now): Size => {
       const { units, isScarce } = state.size.next(now, available)
       return { units: Math.max(least + state.awaited, units), isScarce }
     })
@@ -187,7 +187,7 @@ export class Grants {
       Math.max(least + state.awaited, state.size.untilEnd(now, Math.min(forMs, drawMs || Infinity), ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
-      .charge({ ...ask, least: wanted }, (available, now) => {
+      .charge({ ...ask, least: wanted }, turnMs(pools.count), (available, now) => {
         scarce = isScarce(available)
         drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)

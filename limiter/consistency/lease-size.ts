@@ -20,12 +20,6 @@ const AT_ONCE = 7 / 8
 const UNSPENT_DEVIATIONS = 2
 const UNEXPECTED_DEVIATIONS = 2
 
-/**
- * A lease that does not fit is tried once more in the size that the fuller view suggests, of at most this share of what
- * is left, and then the request alone.
- */
-const SHARE_OF_LEFT = 1 / 8
-
 /** How a subject's policies stand for a lease, as far as an instance knows. */
 export interface Capacity {
   /** The units that the tightest policy has left, if none were charged since the view. */
@@ -167,14 +161,6 @@ function shareAt(left: number): number {
   if (left > 1 / 2) return 1 / 4
   return left > 1 / 4 ? 1 / 8 : 1 / 16
 }
-
-/**
- * How many units a request asks for at its first, second and third try: its wish, then less, then what it needs itself.
- *
- * @param left what there is by the view at hand.
- */
-export const unitsAtTry = (tries: number, least: number, wish: number, left: number): number =>
-  Math.max(least, [wish, Math.min(wish, Math.floor(left * SHARE_OF_LEFT))][tries - 1] ?? least)
 
 /** Parts that a span is counted in; within one the units are taken as evenly spread. */
 const PARTS = 4

@@ -20,7 +20,7 @@ import { allAllow } from '../steps'
 import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { estimateCapacity, remainingOf } from './capacity'
 import { type ItemKind, type LeaseState, throttledNow, throwIfThrottled, UNSEEN } from './lease'
-import { type Capacity, type Size, unitsAtTry } from './lease-size'
+import type { Capacity, Size } from './lease-size'
 import { countingMs, LONGEST_COUNTED_MS } from './pool-plans'
 import {
   asNumber,
@@ -39,6 +39,8 @@ import {
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
 
+/** So often an instance asks for what it wishes. */
+const WISHES = 2
 /** Above so many writes a second there are four times as many pools. */
 const TOO_MANY_PER_SECOND = 800
 /** A pool with so many writes in a window, which begins with one by every instance, is needed. */
@@ -78,21 +80,21 @@ export class OwnItem {
   ) {}
 
   /**
-   * Charges as many units as are wished for, then fewer, then those of the request alone.
+   * Charges as many units as are wished for. Where others take them first it tries once more, in the size that the
+   * fuller view suggests, and then with those of the request alone.
    *
+   * @param pauseMs how long an instance would wait for units to come back.
    * @param sizeOf how many units to wish for, by what is known of the policies.
    */
-  async charge(
-    { state, policies, least, deadline }: Ask,
-    sizeOf: (of: Capacity, now: EpochMs) => Size,
-  ): Promise<Grant> {
-    const { key, size } = state
+  async charge(ask: Ask, pauseMs: number, sizeOf: (of: Capacity, now: EpochMs) => Size): Promise<Grant> {
+    const { state, policies, least } = ask
+    const { key } = state
     for (let tries = 1; ; tries++) {
       const now = this.items.now()
-      const available = estimateCapacity(this.items.view(key), policies, now, size.pauseMs(now))
+      const available = estimateCapacity(this.items.view(key), policies, now, pauseMs)
       const { units: wish, isScarce } = sizeOf(available, now)
-      const units = unitsAtTry(tries, least, wish, available.left)
-      const verdicts = await this.charged(state, policies, units, now, deadline)
+      const units = tries <= WISHES ? Math.max(least, wish) : least
+      const verdicts = await this.charged(ask, units, now)
       const isAllowed = allAllow(verdicts)
       if (!isAllowed && units > least) continue
       const view = this.items.view(key)
@@ -130,20 +132,15 @@ export class OwnItem {
     }
   }
 
-  private charged(
-    state: LeaseState,
-    policies: readonly CompiledPolicy[],
-    units: number,
-    now: EpochMs,
-    deadline: Deadline,
-  ): Promise<Verdicts> {
+  private charged({ state, policies, least, deadline }: Ask, cost: number, now: EpochMs): Promise<Verdicts> {
     const { key, size } = state
     return this.unlessThrottled(state, 'own', async () => {
       const before = this.items.view(key)
-      const verdicts = await this.writes.take({ key, policies, cost: units, isPaced: true }, deadline)
+      const charge = { key, policies, cost, isPaced: true, isSentOnce: cost > least }
+      const verdicts = await this.writes.take(charge, deadline)
       if (before) {
         const [expected, found] = [before, this.items.view(key)].map((view) => remainingOf(view, policies, now))
-        const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
+        const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? cost : 0)
         size.othersTook(Math.max(0, taken), now - before.seenAt)
       }
       return verdicts

@@ -159,17 +159,35 @@ describe('a lease larger than the units left', () => {
     return { ...one, verdicts, taken: one.taken }
   }
 
-  it('is tried again with an eighth of them, and then with the request alone', async () => {
+  it('is tried again in the size that they allow, and then with the request alone', async () => {
     const { taken, verdicts } = await crowded([40, 4, 4])
     expect(taken[0]).toBeGreaterThan(40)
-    expect(taken.slice(1)).toEqual([5, 1])
+    expect(taken.slice(1)).toEqual([28, 1])
     expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 3 })
   })
 
   it('is tried again with at least the request', async () => {
-    const { taken, verdicts } = await crowded([40], 9)
+    const { taken, verdicts } = await crowded([10], 9)
     expect(taken.slice(1)).toEqual([9])
-    expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 31 })
+    expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 1 })
+  })
+
+  it('is tried so often only, also if each time others take what has come back since', async () => {
+    const one = await withLease(pacing)
+    await one.take(await one.held())
+    one.taken.length = 0
+    const { calls } = one.items
+    const send = calls.write.bind(calls)
+    const writes = jest.spyOn(calls, 'write').mockImplementation(async (...args) => {
+      const asked = one.taken.at(-1)!
+      const cost = 1000 - (await one.used()) - asked + 1
+      if (asked > 1) await one.others.decideBatch({ key: 'k', policies: pacing, requests: [{ cost }] })
+      const outcome = await send(...args)
+      one.now += 20 // two units
+      return outcome
+    })
+    expect((await one.take())[0]).toMatchObject({ allowed: true })
+    expect([one.taken.length, writes.mock.calls.length]).toEqual([3, 3])
   })
 
   it('is not tried again if the request alone does not fit', async () => {
