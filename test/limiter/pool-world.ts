@@ -1,6 +1,6 @@
 import { VirtualTime } from '../../bench/virtual-time'
 import { createLimiter, type Limiter, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
-import { numberOf } from '../../limiter/algorithms/conditional-write'
+import { type Fields, numberOf } from '../../limiter/algorithms/conditional-write'
 import { isSlot, slot, slotIndex } from '../../limiter/algorithms/slots'
 import { POOL_PREFIX } from '../../limiter/stores/attribute-prefix'
 import type { Item, ItemWrite, StateStore } from '../../limiter/stores/store'
@@ -156,12 +156,13 @@ export class PoolWorld {
     const before = await this.store.read(key)
     const answer = await call()
     const after = await this.store.read(key)
-    if (write && after !== before) this.record(owner, key, before, after)
+    if (write && after !== before) this.record(owner, key, before, after, write.at)
     return answer
   }
 
-  private record(owner: Instance, key: string, before: Item, after: Item): void {
-    for (const [prefix, fields] of Object.entries(after.policies))
+  private record(owner: Instance, key: string, before: Item, after: Item, at: number): void {
+    for (const [prefix, fields] of Object.entries(after.policies)) {
+      if (key === KEY && prefix === this.prefix) this.recordPace(before, fields, at)
       for (const [name, value] of Object.entries(fields)) {
         for (const one of [value].flat())
           if (!Number.isSafeInteger(one)) this.broken.push(`${key} stores ${prefix}${name} = ${one}`)
@@ -171,6 +172,7 @@ export class PoolWorld {
         more(this.charged, `${prefix} ${name}`, units)
         if (prefix === this.prefix) more(owner.gained, slotIndex(name), units)
       }
+    }
     if (key === KEY) this.mostPools = Math.max(this.mostPools, numberOf(after.policies[POOL_PREFIX], 's'))
     else {
       const [was, is] = [before, after].map(({ policies }) => policies[POOL_PREFIX])
@@ -186,6 +188,20 @@ export class PoolWorld {
       // what comes too late is lost, whichever window it was charged in
       more(owner.gained, window, drawn - (this.time.now < numberOf(is, 'e') ? put : 0))
     }
+  }
+
+  /** Of an algorithm without windows. @param at the writer's clock: what was owed is over then, or still to come. */
+  private recordPace(before: Item, { t, e }: Fields, at: number): void {
+    if (t === undefined) return
+    const units = ((t as number) - Math.max(numberOf(before.policies[this.prefix], 't'), 1000 * at)) / (e as number)
+    if (units > 0) more(this.charged, this.prefix, units)
+  }
+
+  /** From the beginning on, no more is allowed than was there and has come back. */
+  judgePace(limit: number): void {
+    const { time, tally, windowMs } = this
+    const most = limit * (1 + time.sinceStart / windowMs)
+    if (tally.units > most) this.broken.push(`${tally.units} units are allowed, ${most} were there or have come back`)
   }
 
   /** In each window no more is allowed than the limit, and by an instance no more than it has charged and drawn. */

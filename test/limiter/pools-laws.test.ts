@@ -11,6 +11,7 @@ const KINDS = [
   'resets',
   'new instances',
   'a sliding window',
+  'a steady pace',
 ] as const
 type Kind = (typeof KINDS)[number]
 
@@ -24,7 +25,7 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const unit = isLarge ? 100 : 1
   const limit = unit * pick(100, 300, 1000)
   const window = `${windowMs}ms` as const
-  const algorithm = kind === 'a sliding window' ? 'sliding-window' : 'fixed-window'
+  const algorithm = kind === 'a sliding window' ? 'sliding-window' : kind === 'a steady pace' ? 'gcra' : 'fixed-window'
   const policy: PolicyInput = { name: 'all', algorithm, limit, window, consistency: 'leased' }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
   world.prefix = compile(parsePolicies(policies, [], [])[0]!).prefix
@@ -91,6 +92,7 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const most = kind === 'other limits' ? 2 * limit : limit
   if (kind === 'nothing else' || kind === 'other limits' || isLarge) world.judgeWindows(most)
   if (kind === 'a sliding window') world.judgeSecondHalves()
+  if (kind === 'a steady pace') world.judgePace(limit)
   world.judgeUnits()
   return world
 }
