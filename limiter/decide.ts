@@ -69,7 +69,7 @@ export function* decide(items: KnownItems, { key, policies, requests }: PendingB
         losses = Math.max(1, losses)
         view.shared = true
         items.options.onEvent({ kind: 'conflict' })
-        for (const request of next.admitted) if (request.isSentOnce) request.verdicts = deniedBy(next.verdicts)
+        for (const request of next.admitted) if (request.isSentOnce) request.verdicts = passedOver(next.verdicts)
         continue
       }
       const asKnown =
@@ -84,9 +84,8 @@ export function* decide(items: KnownItems, { key, policies, requests }: PendingB
   }
 }
 
-/** To a request that is sent once: others were faster. */
-const deniedBy = (verdicts: Verdicts): Verdicts =>
-  verdicts.map(({ chargedAt: _, ...verdict }) => ({ ...verdict, allowed: false }))
+/** The answer to a request that is sent once, where others were faster: only `allowed` says something. */
+const passedOver = (verdicts: Verdicts): Verdicts => verdicts.map((verdict) => ({ ...verdict, allowed: false }))
 
 function answer(requests: readonly Pending[], answers: readonly Verdicts[]): void {
   for (let i = 0; i < requests.length; i++) requests[i]!.verdicts = answers[i]!

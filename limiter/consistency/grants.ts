@@ -16,8 +16,8 @@ import {
   drawMsOf,
   isAbandoned,
   isLow,
+  isNearlyUsedUp,
   isNew,
-  isScarce,
   poolKey,
   seePool,
 } from './pool-plans'
@@ -35,7 +35,6 @@ import {
   poolKeyOf,
   spendableIn,
   standingOf,
-  takesTurns,
   turnMs,
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
@@ -76,17 +75,13 @@ export class Grants {
     })
   }
 
-  /**
-   * The denial of a request that comes while its instance leaves the pool alone. Where pools take turns it counts as
-   * spent: an instance that learnt its pace only from what is allowed would draw too often.
-   */
+  /** The denial of a request that comes while its instance leaves the pool alone. */
   cachedDenial(state: LeaseState, policies: readonly CompiledPolicy[], units: number): Verdicts | undefined {
     const { pause } = state
     const now = this.items.now()
     if (!pause || units < pause.units) return undefined
     const leftMs = pause.until - now
     if (leftMs <= 0 || leftMs > this.items.options.denialTtlMs) return undefined
-    if (takesTurns(pause.pool)) state.size.spent(units, now)
     return deniedBy(pause.pool, policies, now, pause.until)
   }
 
@@ -182,13 +177,13 @@ export class Grants {
       await this.giveUp(key, ask, claimed)
       return undefined
     }
-    let [scarce, ample, drawMs] = [false, false, 0]
+    let [usedUp, ample, drawMs] = [false, false, 0]
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, Math.min(forMs, drawMs || Infinity), ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
       .charge({ ...ask, least: wanted }, turnMs(pools.count), (available, now) => {
-        scarce = isScarce(available)
+        usedUp = isNearlyUsedUp(available)
         drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
@@ -199,7 +194,7 @@ export class Grants {
     const { units, chargedAt, expiresAt, verdicts } = grant
     const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
-    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), scarce ? turnMs(pools.count) : 0)
+    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), usedUp ? turnMs(pools.count) : 0)
     const made = {
       units: units - taken,
       chargedAt,

@@ -73,7 +73,7 @@ export class LeaseSize {
     return this.short.spanMs
   }
 
-  /** This instance spent so many units, or would have spent them of a busy pool. */
+  /** This instance spent so many units, or would have spent them if it had got a lease. */
   spent(units: number, now: EpochMs): void {
     if (now - this.spentAt > this.long.spanMs || this.activeSince > now) this.activeSince = now
     this.spentAt = now

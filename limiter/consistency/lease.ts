@@ -42,7 +42,7 @@ export interface LeaseState {
   failedWrites: number
   /** Which of them this instance draws from: at random below the most that there can be, modulo their number. */
   readonly place: number
-  /** It leaves its pool alone: that had no units for so large a request, or the instance has had its turn. */
+  /** It leaves its pool alone: that had no units for so large a request. */
   pause?: PoolPause | undefined
   /** Its pool was claimed by another instance when it looked first. */
   claim?: { readonly generation: number; readonly seenAt: number }

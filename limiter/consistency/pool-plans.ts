@@ -11,6 +11,7 @@ import type { Capacity } from './lease-size'
 import {
   COUNTED_MS,
   comesBack,
+  DEPOSITED_MS,
   drawnPerMs,
   hasPace,
   isClaimed,
@@ -33,8 +34,7 @@ import {
 
 /** A deposit is this share of what is left of the limit, divided by the number of pools. */
 const DEPOSITED = 3 / 4
-/** It is no more than what is drawn in this time, in milliseconds; so many times that where there is enough for all. */
-const DEPOSITED_MS = 10_000
+/** Where there is enough for all, so many times what is drawn in `DEPOSITED_MS`. */
 const SPARE = 1.5
 /** It may always be so many times what one instance draws: a pool that is used again has no pace yet. */
 const USUAL_DRAWS = 16
@@ -192,12 +192,12 @@ export function depositOf(
 }
 
 /** Whether less is left than comes back in a second: then pools take turns. */
-export const isScarce = (available: Capacity): boolean => comesBack(available, COUNTED_MS) > available.left
+export const isNearlyUsedUp = (available: Capacity): boolean => comesBack(available, COUNTED_MS) > available.left
 
 /** `drawMs` of a pool that is one of so many. */
 export function drawMsOf(available: Capacity, count: number): number {
   if (available.refill === 0) return 0
-  return isScarce(available) ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
+  return isNearlyUsedUp(available) ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */

@@ -16,6 +16,8 @@ export const FIRST_POOLS = 4
 export const MAX_POOLS = 64
 /** No less than what is drawn in this time, in milliseconds. Turns of pools are no shorter: several writes each. */
 export const SOON_MS = 60
+/** A deposit is no more than what is drawn in this time, in milliseconds, where units are not scarce. */
+export const DEPOSITED_MS = 10_000
 /** Deposits a millisecond that pools together may charge where units come back one by one. */
 const DEPOSITS_PER_MS = 0.4
 /** Who finds a pool empty comes back up to so many times later than it is filled, at random. */
@@ -88,7 +90,7 @@ export const spendableIn = ({ left, endsAt }: Pool, now: EpochMs): number => (no
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
 /** Units of the limit come back one by one, and are scarce: the pool is filled once in a turn. */
-export const takesTurns = ({ emptyUntil, endsAt }: Pool): boolean => emptyUntil > 0 && emptyUntil < endsAt
+export const takesTurns = ({ drawMs }: Pool): boolean => drawMs > 0 && drawMs < DEPOSITED_MS
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
@@ -107,11 +109,12 @@ export interface PoolPause {
   readonly pool: Pool
 }
 
-/** That of a pool without units: the earlier in its turn that is found, the more find it, so they come back apart. */
+/** That of a pool without units. Who finds that early in its turn may come back later: more instances will find it. */
 export function pauseOfEmpty(units: number, pool: Pool, now: EpochMs): PoolPause | undefined {
   if (units < pool.refused) return undefined
-  const withinMs = takesTurns(pool) ? APART * Math.max(0, pool.emptyUntil - now) : 0
-  return { units, until: pool.emptyUntil + Math.random() * withinMs, pool }
+  const leftMs = Math.min(turnMs(pool.pools.count), pool.emptyUntil - now)
+  const withinMs = takesTurns(pool) ? APART * Math.max(0, leftMs) : 0
+  return { units, until: pool.emptyUntil + Math.ceil(Math.random() * withinMs), pool }
 }
 
 /** The most pools that policies can have. Where one admits more than its limit, there are none but the item itself. */

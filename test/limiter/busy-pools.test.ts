@@ -272,3 +272,38 @@ describe('a pool that tells that the own item was throttled', () => {
     expect(await one.takes(1)).toMatchObject({ allowed: 1 })
   })
 })
+
+describe('a limit by the minute that is used up, in pools', () => {
+  const minute: PolicyInput = { ...all, limit: 400, window: '1m' }
+
+  it('is denied from memory until its next window, and no longer', async () => {
+    let now = MIDNIGHT
+    const store = new AskedStore()
+    const instance = (consistency: 'strict' | 'leased' = 'leased') =>
+      createLimiter({
+        store,
+        clock: () => now,
+        policies: [{ ...minute, consistency }],
+        autoLease: false,
+        onStoreError: 'throw',
+      })
+    const first = Array.from({ length: 24 }, () => instance())
+    store.isHot = true
+    for (const { take } of first) await expect(take('all')).rejects.toThrow()
+    store.isHot = false
+    now += 500
+    for (const { take } of first) await take('all')
+    const exact = instance('strict')
+    await exact.take('all', { cost: (await exact.peek('all')).remaining })
+    now = MIDNIGHT + 54_500
+    for (const { take } of first) for (let i = 0; i < 400 && (await take('all')).allowed; i++);
+    const late = Array.from({ length: 12 }, () => instance())
+    now = MIDNIGHT + 57_000
+    for (const { take } of [...late, ...late]) expect(await take('all')).toMatchObject({ allowed: false })
+    const { length } = store.asked
+    for (const { take } of late) expect(await take('all')).toMatchObject({ allowed: false, retryAfterMs: 3000 })
+    expect(store.asked).toHaveLength(length)
+    now = MIDNIGHT + 60_001
+    for (const { take } of late) expect(await take('all')).toMatchObject({ allowed: true })
+  })
+})

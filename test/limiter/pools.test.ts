@@ -15,6 +15,7 @@ import {
   poolOf,
   poolsOf,
   standingOf,
+  turnMs,
 } from '../../limiter/consistency/pools'
 import { Decider } from '../../limiter/decider'
 import { StoreUnavailableError } from '../../limiter/errors'
@@ -433,14 +434,26 @@ describe('how long instances draw', () => {
 })
 
 describe('an instance that finds a pool empty', () => {
-  const pool: Pool = { ...poolOf(undefined), pools: { count: 64, stamp: 1 }, emptyUntil: T + 10, endsAt: T + 500 }
+  const pool: Pool = {
+    ...poolOf(undefined),
+    pools: { count: 64, stamp: 1 },
+    emptyUntil: T + 10,
+    endsAt: T + 500,
+    drawMs: 250,
+  }
 
   it("comes back after the pool's turn, the later the earlier it found that, where units come back one by one", () => {
     const pauses = Array.from({ length: 100 }, () => pauseOfEmpty(1, pool, T)!.until - pool.emptyUntil)
     expect(Math.min(...pauses)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...pauses)).toBeGreaterThan(10)
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(1.25 * 10)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(13) // 1.25 times as long
     expect(pauseOfEmpty(1, pool, T + 10)!.until).toBe(T + 10)
+  })
+
+  it('comes back no later than one turn and a quarter after that, however long the own item has none', () => {
+    const late = Array.from({ length: 100 }, () => pauseOfEmpty(1, { ...pool, emptyUntil: T + 1500 }, T)!.until)
+    expect(Math.max(...late)).toBeLessThanOrEqual(T + 1500 + 1.25 * turnMs(64))
+    expect(pauseOfEmpty(1, { ...pool, emptyUntil: T + 5000, endsAt: T + 30_000, drawMs: 0 }, T)!.until).toBe(T + 5000)
   })
 
   it('waits for the next units where those that it had are over', () => {
