@@ -184,7 +184,23 @@ const thawed: Load = {
   promises: [denied({ atMost: 0 }), perDecision()],
 }
 
-const LOADS = [...evenLoads, ...pooled, ...started, ...alone, ...bursts, past, ...frozen, thawed]
+export const LOADS: readonly Load[] = [
+  ...evenLoads,
+  ...pooled,
+  ...started,
+  ...alone,
+  ...bursts,
+  past,
+  ...frozen,
+  thawed,
+]
+
+export async function figuresOf({ name, run, promises }: Load): Promise<Figure[]> {
+  const outcome = await run()
+  return promises.map(([what, unit, goal, measure]) =>
+    toFigure(`${name}: ${what}`, { measured: measure(outcome), unit, goal }),
+  )
+}
 
 /** How well a leased limit is used, and what an instance may lose. */
 export const leases: Part = {
@@ -192,11 +208,7 @@ export const leases: Part = {
 
   async run({ quick }) {
     const figures: Figure[] = []
-    for (const { name, run, promises } of quick ? [evenLoads[0]!, bursts[0]!, frozen[1]!] : LOADS) {
-      const outcome = await run()
-      for (const [what, unit, goal, measure] of promises)
-        figures.push(toFigure(`${name}: ${what}`, { measured: measure(outcome), unit, goal }))
-    }
+    for (const load of quick ? [evenLoads[0]!, bursts[0]!, frozen[1]!] : LOADS) figures.push(...(await figuresOf(load)))
     return {
       figures,
       details: [
