@@ -8,19 +8,7 @@ import { mostUnits } from './capacity'
 import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
 import type { Size } from './lease-size'
 import { type Ask, type Grant, OwnItem } from './own-item'
-import {
-  claim,
-  deposit,
-  depositOf,
-  draw,
-  drawMsOf,
-  isAbandoned,
-  isLow,
-  isNearlyUsedUp,
-  isNew,
-  poolKey,
-  seePool,
-} from './pool-plans'
+import { claim, deposit, depositOf, draw, drawMsOf, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
 import {
   allowedBy,
   deniedBy,
@@ -35,6 +23,7 @@ import {
   poolKeyOf,
   spendableIn,
   standingOf,
+  takesTurns,
   turnMs,
 } from './pools'
 import type { WriteCoalescer } from './write-coalescer'
@@ -177,13 +166,12 @@ export class Grants {
       await this.giveUp(key, ask, claimed)
       return undefined
     }
-    let [usedUp, ample, drawMs] = [false, false, 0]
+    let [ample, drawMs] = [false, 0]
     const ownUnits = (now: EpochMs, forMs: number) =>
       Math.max(least + state.awaited, state.size.untilEnd(now, Math.min(forMs, drawMs || Infinity), ample, 0))
     const wanted = Math.max(1, least)
     const grant = await this.own
       .charge({ ...ask, least: wanted }, turnMs(pools.count), (available, now) => {
-        usedUp = isNearlyUsedUp(available)
         drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
@@ -194,7 +182,10 @@ export class Grants {
     const { units, chargedAt, expiresAt, verdicts } = grant
     const taken = least === 0 ? 0 : Math.min(units, ownUnits(now, expiresAt - now))
     const deniedMs = units > 0 ? 0 : Math.max(...verdicts.map(({ retryAfterMs }) => retryAfterMs))
-    const waitMs = Math.max(Math.min(deniedMs, this.items.options.denialTtlMs), usedUp ? turnMs(pools.count) : 0)
+    const waitMs = Math.max(
+      Math.min(deniedMs, this.items.options.denialTtlMs),
+      takesTurns({ drawMs }) ? turnMs(pools.count) : 0,
+    )
     const made = {
       units: units - taken,
       chargedAt,

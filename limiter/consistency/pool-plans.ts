@@ -191,13 +191,10 @@ export function depositOf(
   return Math.floor(Math.max(least, Math.min(share, most)))
 }
 
-/** Whether less is left than comes back in a second: then pools take turns. */
-export const isNearlyUsedUp = (available: Capacity): boolean => comesBack(available, COUNTED_MS) > available.left
-
-/** `drawMs` of a pool that is one of so many. */
+/** `drawMs` of a pool that is one of so many. If less is left than comes back in a second, pools take turns. */
 export function drawMsOf(available: Capacity, count: number): number {
   if (available.refill === 0) return 0
-  return isNearlyUsedUp(available) ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
+  return comesBack(available, COUNTED_MS) > available.left ? Math.max(SCARCE_MS, 2 * turnMs(count)) : DEPOSITED_MS
 }
 
 /** What a claimed pool gets: units, and what its other fields are after that. */

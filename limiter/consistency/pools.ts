@@ -90,7 +90,7 @@ export const spendableIn = ({ left, endsAt }: Pool, now: EpochMs): number => (no
 export const isClaimed = ({ generation }: Pool): boolean => generation % 2 === 1
 
 /** Units of the limit come back one by one, and are scarce: the pool is filled once in a turn. */
-export const takesTurns = ({ drawMs }: Pool): boolean => drawMs > 0 && drawMs < DEPOSITED_MS
+export const takesTurns = ({ drawMs }: Pick<Pool, 'drawMs'>): boolean => drawMs > 0 && drawMs < DEPOSITED_MS
 
 /** At least so many, as far as the pool has counted. */
 export const writesPerSecond = ({ writes, since }: Pool, now: EpochMs): number =>
