@@ -66,6 +66,7 @@ const evenLoads = [1.05, 2, 4].map(
 
 const gcra: Partial<PolicyInput> = { algorithm: 'gcra' }
 const sliding: Partial<PolicyInput> = { algorithm: 'sliding-window' }
+const buckets: Partial<PolicyInput> = { algorithm: 'sliding-buckets', buckets: 10 }
 
 /** So many instances that one item cannot take their writes: its units lie in pools. */
 const pooled = (
@@ -76,6 +77,9 @@ const pooled = (
     [50, '300 instances, gcra', 300, 0, gcra, 200, usedOf(30_000, { atLeast: 97 }), 30],
     [50, '300 instances, a sliding window', 300, 0, sliding, 40, denied({ atMost: 0.5 }), 15],
     [50, '300 instances, a sliding window', 300, 0, sliding, 95, denied({ atMost: 1 }), 25],
+    [20, '50 instances, sliding buckets', 50, 0, buckets, 90, denied({ atMost: 6 }), 15],
+    [20, '300 instances, sliding buckets', 300, 0, buckets, 90, denied({ atMost: 0.5 }), 15],
+    [20, '300 instances, sliding buckets', 300, 0, buckets, 105, usedOf(12_000, { atLeast: 96 }), 15],
     [50, '1,000 instances, a sliding window', 1000, 0, sliding, 70, denied({ atMost: 0.5 }), 25],
     [50, '1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 97 }), 25],
     [20, '6,000 instances', 6000, 0, {}, 95, denied({ atMost: 0.5 }), 15],
@@ -84,6 +88,7 @@ const pooled = (
     [20, '6,000 instances, a sliding window', 6000, 0, sliding, 95, denied({ atMost: 2 }), 15],
     [20, '6,000 instances, a sliding window', 6000, 0, sliding, 105, usedOf(240_000, { atLeast: 96 }), 15],
     [20, '6,000 instances, a sliding window', 6000, 0, sliding, 200, usedOf(240_000, { atLeast: 97 }), 15],
+    [20, '6,000 instances, sliding buckets', 6000, 0, buckets, 105, usedOf(240_000, { atLeast: 92 }), 15],
   ] as const
 ).map(
   ([units, name, instances, skewMs, form, offered, promise, mostCalls]): Load => ({

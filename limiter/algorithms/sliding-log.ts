@@ -18,7 +18,7 @@ import {
   sizeAtMost,
   when,
 } from './conditional-write'
-import { heldInSlidingMs } from './window-grid'
+import { heldMs } from './window-grid'
 
 export interface SlidingLogQuota {
   /** Units in any interval of `windowMs`. */
@@ -125,7 +125,7 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
   reachedAt: (known) => numberOf(known, 't'),
 
   leaseExpiresAt: (_after, { windowMs, countDenied }, chargedAt) =>
-    countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs),
+    countDenied ? undefined : chargedAt + heldMs(windowMs / 2),
 
   recordsDenials: ({ countDenied }) => countDenied,
 }

@@ -21,12 +21,6 @@ export const edgeAfter = (at: EpochMs, windowMs: number): EpochMs => (Math.floor
  */
 export const heldMs = (windowMs: number): number => Math.min(windowMs, 2000)
 
-/**
- * The same where a unit counts for one window from its charge on, and so for a little less than that when it is spent
- * later.
- */
-export const heldInSlidingMs = (windowMs: number): number => heldMs(windowMs / 4)
-
 /** Windows of one length, counted from 1970-01-01T00:00:00Z. */
 export const epochGrid = (windowMs: number): WindowGrid => ({
   indexAt: (at) => Math.floor(at / windowMs),

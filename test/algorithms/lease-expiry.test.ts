@@ -42,10 +42,10 @@ test.each([
   ['sliding buckets', { algorithm: 'sliding-buckets', buckets: 10 }],
   ['a sliding log', { algorithm: 'sliding-log' }],
 ])(
-  'a lease on %s, where each unit counts for a window from its charge on, expires after a quarter of the window, at most two seconds',
+  'a lease on %s, where each unit counts for a window from its charge on, expires after half a window, at most two seconds',
   (_, changes) => {
     expect(leaseExpiresAt({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
-    expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBe(AT + 250)
+    expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBe(AT + 500)
   },
 )
 
