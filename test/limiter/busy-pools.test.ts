@@ -119,8 +119,14 @@ async function newTo({
     const exact = createLimiter({ store, clock, policies: [{ ...all, consistency: 'strict' }], autoLease: false })
     await exact.take('all', { cost: (await exact.peek('all')).remaining })
   }
+  const leftInPools = async () => {
+    const pools = Array.from({ length: count }, async (_, place) =>
+      poolOf(await store.read(poolKeyOf(KEY, name, place))),
+    )
+    return (await Promise.all(pools)).reduce((sum, pool) => sum + pool.left, 0)
+  }
   const resetByAnother = () => instance().reset('all')
-  return Object.assign(state, { take, takes, fill, resetByAnother, store })
+  return Object.assign(state, { take, takes, fill, leftInPools, resetByAnother, store })
 }
 
 describe('an instance', () => {
@@ -165,6 +171,15 @@ describe('an instance', () => {
     const one = await newTo({ left: 7 })
     expect(await one.take('all', { cost: 7 })).toMatchObject({ allowed: true })
     for (const cost of [1, 40, 20]) expect(await one.take('all', { cost })).toMatchObject({ allowed: false })
+  })
+
+  it('draws by what it was allowed, not by what it asked for', async () => {
+    const one = await newTo({ count: 4, drawMs: 10_000, trickles: false, left: 500 })
+    await one.fill()
+    for (let i = 0; i < 20; i++) expect(await one.take('all', { cost: 2000 })).toMatchObject({ allowed: false })
+    one.now += 400
+    expect(await one.takes(1)).toMatchObject({ allowed: 1, own: 0 })
+    expect(await one.leftInPools()).toBeGreaterThan(4 * 500 - 50)
   })
 
   it('denies for several policies at once, by the one that had nothing left when the pool was filled', async () => {

@@ -36,25 +36,27 @@ export const NO_FAULTS: Faults = {
   lateMs: 0,
 }
 
+/** Units that were allowed, asked for and answered within one window; and within half of one. */
+interface Allowed {
+  readonly within: Map<number, number>
+  readonly withinHalf: Map<number, number>
+}
+
 /** An instance: frozen until then. */
 export interface Instance {
   limiter: Limiter
   frozenUntil: number
   skewMs: number
-  /** Units that it has charged or drawn and not put into a pool, by window; and those that it has allowed. */
+  /** Units that it has charged or drawn and not put into a pool, by the half of a window in which they were charged. */
   readonly gained: Map<number, number>
-  readonly allowed: Map<number, number>
+  readonly allowed: Allowed
 }
 
-/** What was allowed, by the window in which it was asked and answered. */
-export interface Tally {
+export interface Tally extends Allowed {
   allowed: number
   denied: number
   degraded: number
   failed: number
-  /** Units allowed, asked for and answered within one window; and within its second half. */
-  readonly within: Map<number, number>
-  readonly withinSecondHalf: Map<number, number>
   units: number
 }
 
@@ -76,18 +78,21 @@ export class PoolWorld {
     degraded: 0,
     failed: 0,
     within: new Map(),
-    withinSecondHalf: new Map(),
+    withinHalf: new Map(),
     units: 0,
   }
   mostPools = 1
   private readonly instances: Instance[] = []
   /** Of the policy with the shortest window. */
   prefix = ''
+  /** The time that one of its slots counts. */
+  slotMs: number
 
   constructor(
     readonly seed: number,
     readonly windowMs = 1000,
   ) {
+    this.slotMs = windowMs
     this.random = seeded(seed)
     this.time = new VirtualTime(MIDNIGHT, {
       held: (owner) => {
@@ -98,7 +103,8 @@ export class PoolWorld {
   }
 
   instance(policies: readonly PolicyInput[], skewMs = 0, more: object = {}): Instance {
-    const instance = { frozenUntil: 0, skewMs, gained: new Map(), allowed: new Map() } as unknown as Instance
+    const allowed: Allowed = { within: new Map(), withinHalf: new Map() }
+    const instance = { frozenUntil: 0, skewMs, gained: new Map(), allowed } as unknown as Instance
     instance.limiter = createLimiter({
       store: new Wire(this, instance),
       policies,
@@ -110,29 +116,37 @@ export class PoolWorld {
     return instance
   }
 
+  /** The half of a window that contains an instant. */
+  private halfOf(at: number): number {
+    return Math.floor((2 * at) / this.windowMs)
+  }
+
   below(count: number): number {
     return Math.floor(this.random() * count)
   }
 
   /** @param windowMs of the window in which units are counted. */
   async take(instance: Instance, cost: number, refundOneIn = 0): Promise<boolean | undefined> {
-    const { tally, time, windowMs } = this
-    const halfWindow = () => Math.floor((2 * (Math.floor(time.now) + instance.skewMs)) / windowMs)
+    const { tally, time } = this
+    const halfWindow = () => this.halfOf(Math.floor(time.now) + instance.skewMs)
     const begun = halfWindow()
     try {
       const decision = await instance.limiter.take(SUBJECT, { cost })
       const ended = halfWindow()
       const window = Math.floor(begun / 2)
-      const maps = window === Math.floor(ended / 2) ? [tally.within, instance.allowed] : []
-      if (begun === ended && begun % 2 === 1) maps.push(tally.withinSecondHalf)
+      const counts: [of: Map<number, number>, at: number][] = []
+      for (const { within, withinHalf } of [tally, instance.allowed]) {
+        if (window === Math.floor(ended / 2)) counts.push([within, window])
+        if (begun === ended) counts.push([withinHalf, begun])
+      }
       if (decision.degraded) tally.degraded++
       else if (decision.allowed) {
         tally.allowed++
         tally.units += cost
-        for (const map of maps) more(map, window, cost)
+        for (const count of counts) more(...count, cost)
         if (refundOneIn > 0 && this.below(refundOneIn) === 0) {
           tally.units -= cost
-          for (const map of maps) more(map, window, -cost)
+          for (const count of counts) more(...count, -cost)
           await instance.limiter.refund(SUBJECT, cost, { chargedAt: decision.chargedAt }).catch(() => {})
         }
       } else {
@@ -170,7 +184,7 @@ export class PoolWorld {
         const units = (value as number) - numberOf(before.policies[prefix], name)
         if (units <= 0) continue
         more(this.charged, `${prefix} ${name}`, units)
-        if (prefix === this.prefix) more(owner.gained, slotIndex(name), units)
+        if (prefix === this.prefix) more(owner.gained, this.halfOf(slotIndex(name) * this.slotMs), units)
       }
     }
     if (key === KEY) this.mostPools = Math.max(this.mostPools, numberOf(after.policies[POOL_PREFIX], 's'))
@@ -178,7 +192,6 @@ export class PoolWorld {
       const [was, is] = [before, after].map(({ policies }) => policies[POOL_PREFIX])
       const [left, now] = [numberOf(was, 'l'), numberOf(is, 'l')]
       if (now < 0) this.broken.push(`a pool has ${now} units`)
-      const window = numberOf(is, 'e') / this.windowMs - 1
       const [drawn, put] =
         numberOf(is, 'g') === numberOf(was, 'g')
           ? [Math.max(0, left - now), 0]
@@ -186,7 +199,7 @@ export class PoolWorld {
       this.pooled.drawn += drawn
       this.pooled.deposited += put
       // what comes too late is lost, whichever window it was charged in
-      more(owner.gained, window, drawn - (this.time.now < numberOf(is, 'e') ? put : 0))
+      more(owner.gained, this.halfOf(numberOf(is, 'c')), drawn - (this.time.now < numberOf(is, 'e') ? put : 0))
     }
   }
 
@@ -209,19 +222,38 @@ export class PoolWorld {
     for (const [window, units] of this.tally.within)
       if (units > limit) this.broken.push(`${units} of ${limit} units are allowed in window ${window}`)
     for (const { allowed, gained } of this.instances)
-      for (const [window, units] of allowed) {
-        const own = gained.get(window) ?? 0
+      for (const [window, units] of allowed.within) {
+        const own = sumOf(gained, 2 * window, 2 * window + 1)
         if (units > own) this.broken.push(`an instance allows ${units} units in window ${window}, and has ${own}`)
+      }
+  }
+
+  /** In half a window, an instance allows no more than what was charged since some halves before that. */
+  private judgeHeld(halves: (half: number) => number): void {
+    for (const { allowed, gained } of this.instances)
+      for (const [half, units] of allowed.withinHalf) {
+        const own = sumOf(gained, half - halves(half), half)
+        if (units > own) this.broken.push(`an instance allows ${units} units in half a window, and has ${own}`)
       }
   }
 
   /** Half a window after a window's beginning, no units are spent that were charged before it. */
   judgeSecondHalves(): void {
-    for (const [window, units] of this.tally.withinSecondHalf) {
+    for (const [half, units] of this.tally.withinHalf) {
+      if (half % 2 === 0) continue
+      const window = (half - 1) / 2
       const charged = this.charged.get(`${this.prefix} ${slot(window)}`) ?? 0
       if (units > charged)
         this.broken.push(`${units} units are allowed late in window ${window}, ${charged} were charged in it`)
     }
+    this.judgeHeld((half) => (half % 2 === 1 ? 1 : 2))
+  }
+
+  /** In half a window no more is allowed than the limit: it was charged in that half or the one before. */
+  judgeHalves(limit: number): void {
+    for (const [half, units] of this.tally.withinHalf)
+      if (units > limit) this.broken.push(`${units} of ${limit} units are allowed in half a window, ${half}`)
+    this.judgeHeld(() => 1)
   }
 
   /** What is allowed was charged before, and what is drawn was deposited. */
@@ -286,3 +318,6 @@ function more<K>(map: Map<K, number>, key: K, units: number): void {
 
 const FATES = ['requestLost', 'answerLost', 'late', 'copied', 'sentTwice'] as const
 const STORE = { frozenUntil: 0 }
+
+const sumOf = (map: Map<number, number>, from: number, to: number): number =>
+  [...map].reduce((sum, [at, units]) => (at < from || at > to ? sum : sum + units), 0)

@@ -12,8 +12,16 @@ const KINDS = [
   'new instances',
   'a sliding window',
   'a steady pace',
+  'sliding buckets',
 ] as const
 type Kind = (typeof KINDS)[number]
+
+function algorithmOf(kind: Kind): Pick<PolicyInput, 'algorithm' | 'buckets'> {
+  if (kind === 'a sliding window') return { algorithm: 'sliding-window' }
+  if (kind === 'a steady pace') return { algorithm: 'gcra' }
+  if (kind === 'sliding buckets') return { algorithm: 'sliding-buckets', buckets: 10 }
+  return { algorithm: 'fixed-window' }
+}
 
 /** Instances that lease one subject, whose item gets too many writes now and then, while much goes wrong. */
 async function course(seed: number, kind: Kind): Promise<PoolWorld> {
@@ -25,10 +33,10 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const unit = isLarge ? 100 : 1
   const limit = unit * pick(100, 300, 1000)
   const window = `${windowMs}ms` as const
-  const algorithm = kind === 'a sliding window' ? 'sliding-window' : kind === 'a steady pace' ? 'gcra' : 'fixed-window'
-  const policy: PolicyInput = { name: 'all', algorithm, limit, window, consistency: 'leased' }
+  const policy: PolicyInput = { name: 'all', limit, window, consistency: 'leased', ...algorithmOf(kind) }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
   world.prefix = compile(parsePolicies(policies, [], [])[0]!).prefix
+  if (policy.buckets) world.slotMs = windowMs / policy.buckets
   const uninstall = time.install(seed)
   try {
     const skewMs = () => (kind === 'clocks that differ' ? world.below(400) - 200 : 0)
@@ -93,6 +101,7 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   if (kind === 'nothing else' || kind === 'other limits' || isLarge) world.judgeWindows(most)
   if (kind === 'a sliding window') world.judgeSecondHalves()
   if (kind === 'a steady pace') world.judgePace(limit)
+  if (kind === 'sliding buckets') world.judgeHalves(limit)
   world.judgeUnits()
   return world
 }

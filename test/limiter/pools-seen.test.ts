@@ -110,7 +110,7 @@ describe('a subject whose units lie in pools', () => {
       const names = poolNamesIn(await world.store.read(KEY))
       expect(names).toHaveLength(2)
       const [usedOfAll, usedOfMore] = await usedOf(world, all, more)
-      expect(usedOfMore).toBeGreaterThanOrEqual([...both.allowed.values()].reduce((sum, one) => sum + one, 0))
+      expect(usedOfMore).toBeGreaterThanOrEqual([...both.allowed.within.values()].reduce((sum, one) => sum + one, 0))
       expect(usedOfMore).toBeLessThan(LIMIT / 4)
       expect(usedOfAll).toBeGreaterThan(usedOfMore!)
     }))
