@@ -1,3 +1,4 @@
+import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import type { View } from '../view'
@@ -40,6 +41,18 @@ export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => co
 /** The most units that policies ever allow at once. */
 export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
   Math.min(...policies.map((policy) => wholeOf(policy, now)))
+
+/** Verdicts of the store, without what it has but for so many units: those and these are never more than the whole. */
+export const beside = (
+  verdicts: Verdicts,
+  policies: readonly CompiledPolicy[],
+  units: number,
+  now: EpochMs,
+): Verdicts =>
+  verdicts.map((verdict, i) => ({
+    ...verdict,
+    remaining: Math.min(verdict.remaining, Math.max(0, wholeOf(policies[i]!, now) - units)),
+  }))
 
 /** The units that each policy has left, if none were charged since the view. */
 export function remainingOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number[] {

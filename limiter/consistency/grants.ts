@@ -4,9 +4,9 @@ import type { CompiledPolicy } from '../compiled-policy'
 import type { Decider } from '../decider'
 import { ignoreUnavailable, isHotKey } from '../errors'
 import { contention } from '../items'
-import { mostUnits } from './capacity'
-import { type LeaseState, learnCount, throwIfThrottled, UNSEEN } from './lease'
-import type { Size } from './lease-size'
+import type { Subject } from '../request'
+import { estimateCapacity } from './capacity'
+import { type LeaseState, learnCount, pauseLeftMs, throwIfThrottled, UNSEEN } from './lease'
 import { type Ask, type Grant, OwnItem } from './own-item'
 import { claim, deposit, depositOf, draw, drawMsOf, isAbandoned, isLow, isNew, poolKey, seePool } from './pool-plans'
 import {
@@ -51,8 +51,7 @@ export class Grants {
    * item how many there are, and the others learn it from pools: if thousands asked the own item, deposits would fail.
    */
   async take(ask: Ask): Promise<Grant> {
-    const { state, policies, least } = ask
-    if (least > mostUnits(policies, this.items.now())) return this.fromItem(ask) // which denies it without a write
+    const { state, policies } = ask
     const most = mostPools(policies, this.items.now())
     if (most > 1 && isNew(state, policies, this.items.now())) state.pools = await this.firstSeen(ask)
     if (state.pools.count > 1) return this.fromPool(ask)
@@ -74,6 +73,13 @@ export class Grants {
     return deniedBy(pause.pool, policies, now, pause.until)
   }
 
+  /** The denial of a request that would ask the own item too soon. */
+  paused(state: LeaseState | undefined, subject: Subject): Verdicts | undefined {
+    const waitMs = pauseLeftMs(state, this.items.now())
+    if (waitMs === 0) return undefined
+    return this.items.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
+  }
+
   /** What the pool has from which this instance draws. */
   async pooled(state: LeaseState): Promise<number> {
     const key = poolKey(state)!
@@ -88,12 +94,23 @@ export class Grants {
     return pool.since > 0 ? pool.pools : { count, stamp }
   }
 
-  private fromItem(ask: Ask): Promise<Grant> {
-    const { state, least } = ask
-    return this.own.charge(ask, state.size.pauseMs(this.items.now()), (available, now): Size => {
-      const { units, isScarce } = state.size.next(now, available)
-      return { units: Math.max(least + state.awaited, units), isScarce }
+  private async fromItem(ask: Ask): Promise<Grant> {
+    const { state, policies, least } = ask
+    let isScarce = false
+    const grant = await this.own.charge(ask, state.size.pauseMs(this.items.now()), (available, now) => {
+      const size = state.size.next(now, available)
+      isScarce = size.isScarce
+      return Math.max(least + state.awaited, size.units)
     })
+    if (grant.units === 0 || isScarce) this.pause(state, policies, grant.takenAt)
+    return grant
+  }
+
+  /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
+  private pause(state: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): void {
+    const view = this.items.view(state.key)
+    const { left, refill, refillMs } = estimateCapacity(view, policies, now, state.size.pauseMs(now))
+    if (refill > left) state.pausedUntil = now + refillMs
   }
 
   private async fromPool(ask: Ask): Promise<Grant> {
@@ -175,7 +192,7 @@ export class Grants {
         drawMs = drawMsOf(available, pools.count)
         ample = isAmple(claimed, available, pools, now)
         const demand = { pools, own: ownUnits(now, available.endsInMs), isEnough: ample, drawMs }
-        return { units: depositOf(claimed, available, demand, now), isScarce: false }
+        return depositOf(claimed, available, demand, now)
       })
       .catch(onError)
     const now = this.items.now()
@@ -190,7 +207,7 @@ export class Grants {
       units: units - taken,
       chargedAt,
       // pools to which units come back do not end at the same time
-      endsAt: drawMs > 0 ? Math.floor(expiresAt - (Math.random() * (expiresAt - now)) / 4) : expiresAt,
+      endsAt: drawMs > 0 ? Math.floor(expiresAt - (Math.random() * (expiresAt - chargedAt)) / 4) : expiresAt,
       drawMs,
       pools,
       standing: standingOf(verdicts, now),

@@ -8,9 +8,9 @@ import type { OnEvent } from '../options'
 import type { Charge, ChargeTime, Subject } from '../request'
 import { allAllow } from '../steps'
 import { prefixOf } from '../stores/attribute-prefix'
-import { estimateCapacity, wholeOf } from './capacity'
+import { beside, estimateCapacity, mostUnits } from './capacity'
 import { Grants } from './grants'
-import { isSpendable, type Lease, type LeaseState, pauseLeftMs, UNSEEN, withMore } from './lease'
+import { isSpendable, type Lease, type LeaseState, UNSEEN, withMore } from './lease'
 import { LeaseSize } from './lease-size'
 import { type PoolsSeen, poolsSeen } from './pool-plans'
 import { countOf, MAX_POOLS, poolFieldsIn } from './pools'
@@ -35,7 +35,7 @@ export class Leased implements Strategy {
 
   constructor(
     private readonly items: Decider,
-    writes: WriteCoalescer,
+    private readonly writes: WriteCoalescer,
     private readonly onEvent: OnEvent,
   ) {
     this.grants = new Grants(items, writes)
@@ -46,7 +46,7 @@ export class Leased implements Strategy {
     if (short <= 0) return undefined
     const state = this.stateIn(charge)
     if (state && state.pools.count > 1) return this.grants.cachedDenial(state, charge.policies, short)
-    return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.paused(charge)
+    return this.items.cachedDenial({ ...charge, cost: short, isPaced: true }) ?? this.grants.paused(state, charge)
   }
 
   /** Whether units of a subject are in pools, by what its item said last, and whether those are busy. */
@@ -63,6 +63,7 @@ export class Leased implements Strategy {
       // While a lease is on its way, what is left of the last one belongs to the request that asks for it.
       const answer = (state.granting ? undefined : this.spend(state, cost)) ?? this.cachedDenial(charge)
       if (answer) return answer
+      if (cost > mostUnits(charge.policies, this.items.now())) return this.writes.take(charge) // no lease is so large
       deadline ??= this.items.deadline()
       // who has waited for so long would begin a grant that it cannot end
       if (deadline.leftMs < this.items.options.deadlineMs / 2) throw contention()
@@ -86,7 +87,7 @@ export class Leased implements Strategy {
     const left = this.leftOf(charge)
     const short = Math.max(0, cost - left)
     const verdicts = await this.items.peek({ ...charge, cost: short <= pooled ? 0 : short })
-    return withMore(verdicts, Math.max(0, left - cost), 0)
+    return this.withHeld(verdicts, charge, Math.max(0, left - cost))
   }
 
   /**
@@ -105,7 +106,7 @@ export class Leased implements Strategy {
 
   standing(subject: Subject): Verdicts | undefined {
     const verdicts = this.items.standing(subject)
-    return verdicts && withMore(verdicts, this.leftOf(subject), 0)
+    return verdicts && this.withHeld(verdicts, subject, this.leftOf(subject))
   }
 
   /** Gives back what is not spent, as far as the store can be asked: for a program that stops. */
@@ -116,11 +117,15 @@ export class Leased implements Strategy {
       delete record.leases
     }
     const returned = states.map(async (state) => {
-      await state.granting?.catch(() => {})
+      while (state.granting) await state.granting.catch(() => {}) // the next is for requests that waited for it
       const { lease } = state
       if (isSpendable(lease, this.items.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
     })
     await Promise.allSettled([...returned, ...this.returning])
+  }
+
+  private withHeld(verdicts: Verdicts, { policies }: Subject, units: number): Verdicts {
+    return withMore(beside(verdicts, policies, units, this.items.now()), units, 0)
   }
 
   private leftOf(subject: Subject): number {
@@ -150,24 +155,20 @@ export class Leased implements Strategy {
       size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
       throw error
     })
-    const { units, takenAt, chargedAt, expiresAt, isScarce } = grant
-    const isDenied = !allAllow(grant.verdicts)
-    if (isDenied || isScarce) this.pause(state, policies, takenAt)
-    if (isDenied) return grant.verdicts
-    // after a reset, or a window that others began meanwhile, more is left than these units leave of the whole
-    const verdicts = grant.verdicts.map((verdict, i) => {
-      const most = Math.max(0, wholeOf(policies[i]!, takenAt) - units)
-      return verdict.remaining > most ? { ...verdict, remaining: most } : verdict
-    })
+    const { units, takenAt, chargedAt, expiresAt } = grant
+    if (!allAllow(grant.verdicts)) return grant.verdicts
+    const verdicts = beside(grant.verdicts, policies, units, takenAt)
     if (units > least) this.onEvent({ kind: 'lease', units })
     // requests that pass uncharged go one by one
     const isLeased = verdicts.some(isCharged) && !state.forgotten
-    const left = isLeased ? leftAt(state, takenAt) + units : cost
+    const held = leftAt(state, takenAt)
+    const left = isLeased ? held + units : cost
+    const since = held > 0 ? state.lease!.chargedAt : Infinity
     state.lease = { left, units, takenAt, chargedAt, usedAt: takenAt, expiresAt, policies, verdicts }
     if (left < cost) return this.grant(state, charge, deadline) // what was held before could be spent no longer
     state.lease.left -= cost
     size.spent(cost, takenAt)
-    return withMore(verdicts, leftAt(state, this.items.now()), 0)
+    return chargedFrom(since, withMore(verdicts, leftAt(state, this.items.now()), 0))
   }
 
   private spend(state: LeaseState, cost: number): Verdicts | undefined {
@@ -205,21 +206,11 @@ export class Leased implements Strategy {
     const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
     await this.items.refund({ key, policies, cost: units }, { at: lease.chargedAt })
   }
-
-  /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
-  private pause(state: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): void {
-    const view = this.items.view(state.key)
-    const { left, refill, refillMs } = estimateCapacity(view, policies, now, state.size.pauseMs(now))
-    if (refill > left) state.pausedUntil = now + refillMs
-  }
-
-  /** The denial of a request that would ask for units too soon. */
-  private paused(subject: Subject): Verdicts | undefined {
-    const waitMs = pauseLeftMs(this.stateIn(subject), this.items.now())
-    if (waitMs === 0) return undefined
-    return this.items.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
-  }
 }
+
+/** All that is spent of two leases is given back as of the first. */
+const chargedFrom = (since: EpochMs, verdicts: Verdicts): Verdicts =>
+  verdicts.map((verdict) => ((verdict.chargedAt ?? 0) > since ? { ...verdict, chargedAt: since } : verdict))
 
 const leftAt = (state: LeaseState | undefined, now: EpochMs): number =>
   isSpendable(state?.lease, now) ? state!.lease!.left : 0

@@ -20,7 +20,7 @@ import { allAllow } from '../steps'
 import { POOL_PREFIX } from '../stores/attribute-prefix'
 import { estimateCapacity, remainingOf } from './capacity'
 import { type ItemKind, type LeaseState, throttledNow, throwIfThrottled, UNSEEN } from './lease'
-import type { Capacity, Size } from './lease-size'
+import type { Capacity } from './lease-size'
 import { countingMs, LONGEST_COUNTED_MS } from './pool-plans'
 import {
   asNumber,
@@ -68,8 +68,6 @@ export interface Grant {
   /** When they were charged to the subject's own item: earlier where they come from a pool. */
   readonly chargedAt: EpochMs
   readonly expiresAt: EpochMs
-  /** More was wished for than this instance's fair share of what there is. */
-  readonly isScarce?: boolean
 }
 
 /** Charges leases, and deposits in pools, to a subject's own item. */
@@ -86,13 +84,13 @@ export class OwnItem {
    * @param pauseMs how long an instance would wait for units to come back.
    * @param sizeOf how many units to wish for, by what is known of the policies.
    */
-  async charge(ask: Ask, pauseMs: number, sizeOf: (of: Capacity, now: EpochMs) => Size): Promise<Grant> {
+  async charge(ask: Ask, pauseMs: number, sizeOf: (of: Capacity, now: EpochMs) => number): Promise<Grant> {
     const { state, policies, least } = ask
     const { key } = state
     for (let tries = 1; ; tries++) {
       const now = this.items.now()
       const available = estimateCapacity(this.items.view(key), policies, now, pauseMs)
-      const { units: wish, isScarce } = sizeOf(available, now)
+      const wish = sizeOf(available, now)
       const units = tries <= WISHES ? Math.max(least, wish) : least
       const verdicts = await this.charged(ask, units, now)
       const isAllowed = allAllow(verdicts)
@@ -101,7 +99,7 @@ export class OwnItem {
       state.pools = poolsOf(view?.item, policies, now)
       // others may have begun the next window between the charge and its answer
       const expiresAt = now + Math.min(available.endsInMs, estimateCapacity(view, policies, now, 0).endsInMs)
-      return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt, isScarce }
+      return { units: isAllowed ? units : 0, verdicts, takenAt: now, chargedAt: now, expiresAt }
     }
   }
 

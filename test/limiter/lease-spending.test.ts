@@ -1,6 +1,7 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { type Throttling, throttledNow, throwIfThrottled } from '../../limiter/consistency/lease'
 import { StoreUnavailableError } from '../../limiter/errors'
+import type { PolicyInput } from '../../limiter/policies/policy'
 import { daily, idle, pacing, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -229,6 +230,19 @@ describe('requests that wait for a lease', () => {
     expect(await one.used()).toBe(2)
   })
 
+  it('for more than the limit are denied, and make no lease larger', async () => {
+    const one = world()
+    const takes = Promise.all([1, 100_001, 10, 100_001].map((cost) => one.take(cost)))
+    expect((await takes).map(([verdict]) => verdict)).toMatchObject([
+      { allowed: true },
+      { allowed: false, retryAfterMs: Infinity },
+      { allowed: true },
+      { allowed: false, retryAfterMs: Infinity },
+    ])
+    expect(one.taken).toEqual([1, 100_001, 100_001, 10])
+    expect([await one.used(), await one.held()]).toEqual([11, 0])
+  })
+
   it('do not make a later lease larger', async () => {
     const one = world()
     await Promise.all([1, 10].map((cost) => one.take(cost)))
@@ -248,12 +262,38 @@ describe('refunded units', () => {
       one.leases.giveBack({ key: 'k', policies: one.policies, cost: units }, { at })
     await give(5)
     expect([one.back, await one.held()]).toEqual([[], held - 3])
-    await give(1000)
+    await give(100)
     expect(one.back).toHaveLength(1)
     expect({ kind: 'lease', units: await one.held() }).toEqual(one.events.at(-1))
-    expect(one.back[0]!.units + (await one.held()) - (held - 3)).toBe(1000)
+    expect(one.back[0]!.units + (await one.held()) - (held - 3)).toBe(100)
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: await one.held() })).toBeUndefined()
   })
+
+  it.each<Partial<PolicyInput>>([{ algorithm: 'sliding-log' }, { algorithm: 'sliding-buckets', buckets: 80 }])(
+    'of two leases are as old as the first: others find no more than the limit in a window, $algorithm',
+    async (form) => {
+      const policy: PolicyInput = { name: 'all', limit: 1000, window: '8s', consistency: 'leased', ...form }
+      const one = await withLease(compiled(policy))
+      const held = await one.held()
+      const takes = async (most: number) => {
+        const batch = { key: 'k', policies: one.policies, requests: [{ cost: 1 }] }
+        for (let taken = 0; taken < most; taken++)
+          if (!(await one.others.decideBatch(batch))[0]![0]!.allowed) return taken
+        return most
+      }
+      one.now += 1300
+      const begun = one.now
+      let admitted = await takes(300)
+      one.now += 200
+      const [{ allowed, chargedAt }] = (await one.take(held + 1)) as [Verdicts[0]]
+      await one.leases.giveBack({ key: 'k', policies: one.policies, cost: held + 1 }, { at: chargedAt! })
+      await one.leases.close()
+      for (; one.now < begun + 7900; one.now += 20) admitted += await takes(1000)
+      expect(allowed).toBe(true)
+      expect(admitted).toBeGreaterThan(600)
+      expect(admitted).toBeLessThanOrEqual(1000)
+    },
+  )
 
   it('of an earlier lease return to the store', async () => {
     const one = await withLease()
@@ -290,7 +330,7 @@ describe('an instance that was idle', () => {
     one.now += 60_000
     await one.take(2)
     await idle()
-    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 1000 }, { at: chargedAt! })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 100 }, { at: chargedAt! })
     const [returned] = one.back
     expect({ kind: 'lease', units: returned!.units + (await one.held()) }).toEqual(one.events.at(-1))
   })
@@ -371,6 +411,24 @@ describe('close', () => {
     await one.leases.close()
     await failing
   })
+
+  it('waits for the leases of requests that wait for one, and returns what these leave', async () => {
+    const one = await withLease()
+    const held = await one.held()
+    const spent = (await one.used()) - held
+    let arrive = () => {}
+    one.delayed = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    const takes = [held + 1, 200, 300].map((cost) => one.take(cost))
+    await idle()
+    const closed = one.leases.close()
+    arrive()
+    await closed
+    expect((await Promise.all(takes)).flat().every(({ allowed }) => allowed)).toBe(true)
+    const costs = held + 501
+    expect(await one.used()).toBe(spent + costs)
+  })
 })
 
 describe('a reset of a leased subject', () => {
@@ -445,6 +503,18 @@ it('new subjects evict no lease that can be spent', async () => {
   const held = [await one.held('a'), await one.held('b')]
   for (const key of ['c', 'd', 'e', 'f']) await one.take(1, key)
   expect([await one.held('a'), await one.held('b')]).toEqual(held)
+})
+
+it('units that are held and those that have come back to the limit are no more than that together', async () => {
+  const one = await withLease(
+    compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '2s', consistency: 'leased' }),
+  )
+  one.now += 1800
+  const charge = { key: 'k', policies: one.policies, cost: 0 }
+  expect(await one.others.peek(charge)).toMatchObject([{ remaining: 1000 }])
+  for (const verdicts of [await one.leases.peek(charge), one.leases.standing(charge)!])
+    expect(verdicts).toMatchObject([{ remaining: 1000 }])
+  expect(await one.take(1001)).toMatchObject([{ allowed: false, retryAfterMs: Infinity }])
 })
 
 describe('an item that is throttled', () => {
