@@ -288,6 +288,35 @@ describe('a pool that tells that the own item was throttled', () => {
   })
 })
 
+it('a pool has no units longer than they can be spent, also where its deposit was late', async () => {
+  let now = MIDNIGHT
+  let lateMs = 0
+  class LateStore extends AskedStore {
+    override async write(...call: Parameters<MemoryStore['write']>) {
+      const answer = await super.write(...call)
+      if (call[0] === KEY) now += lateMs
+      return answer
+    }
+  }
+  const store = new LateStore()
+  const policies: PolicyInput[] = [{ ...all, algorithm: 'sliding-buckets', buckets: 10 }]
+  const instance = () => createLimiter({ store, clock: () => now, policies, onStoreError: 'throw' })
+  const instances = Array.from({ length: 12 }, instance)
+  store.isHot = true
+  for (const { take } of instances) await expect(take('all')).rejects.toThrow()
+  store.isHot = false
+  now += 500
+  lateMs = 700
+  for (const { take } of instances) expect(await take('all')).toMatchObject({ allowed: true })
+  const keys = new Set(store.asked.map(({ key }) => key))
+  const pools = await Promise.all(
+    [...keys].filter((key) => key !== KEY).map(async (key) => poolOf(await store.read(key))),
+  )
+  const held = pools.filter(({ level }) => level > 0).map(({ endsAt, chargedAt }) => endsAt - chargedAt)
+  expect(held.length).toBeGreaterThan(1)
+  expect(Math.max(...held)).toBeLessThanOrEqual(500)
+})
+
 describe('a limit by the minute that is used up, in pools', () => {
   const minute: PolicyInput = { ...all, limit: 400, window: '1m' }
 

@@ -87,6 +87,8 @@ export class PoolWorld {
   prefix = ''
   /** The time that one of its slots counts. */
   slotMs: number
+  /** How long units can be spent after they were charged. */
+  heldMs = Number.POSITIVE_INFINITY
 
   constructor(
     readonly seed: number,
@@ -196,6 +198,8 @@ export class PoolWorld {
         numberOf(is, 'g') === numberOf(was, 'g')
           ? [Math.max(0, left - now), 0]
           : [0, numberOf(is, 'e') === numberOf(was, 'e') ? Math.max(0, now - left) : now]
+      const heldMs = numberOf(is, 'e') - numberOf(is, 'c')
+      if (heldMs > this.heldMs) this.broken.push(`a pool has units for ${heldMs} ms`)
       this.pooled.drawn += drawn
       this.pooled.deposited += put
       // what comes too late is lost, whichever window it was charged in

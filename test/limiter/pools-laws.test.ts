@@ -36,7 +36,7 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const policy: PolicyInput = { name: 'all', limit, window, consistency: 'leased', ...algorithmOf(kind) }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
   world.prefix = compile(parsePolicies(policies, [], [])[0]!).prefix
-  if (policy.buckets) world.slotMs = windowMs / policy.buckets
+  if (policy.buckets) Object.assign(world, { slotMs: windowMs / policy.buckets, heldMs: windowMs / 2 })
   const uninstall = time.install(seed)
   try {
     const skewMs = () => (kind === 'clocks that differ' ? world.below(400) - 200 : 0)
