@@ -78,7 +78,7 @@ const pooled = (
     [50, '300 instances, a sliding window', 300, 0, sliding, 40, denied({ atMost: 0.5 }), 15],
     [50, '300 instances, a sliding window', 300, 0, sliding, 95, denied({ atMost: 1 }), 25],
     [20, '50 instances, sliding buckets', 50, 0, buckets, 90, denied({ atMost: 6 }), 15],
-    [20, '300 instances, sliding buckets', 300, 0, buckets, 90, denied({ atMost: 0.5 }), 15],
+    [20, '300 instances, sliding buckets', 300, 0, buckets, 90, denied({ atMost: 2 }), 15],
     [20, '300 instances, sliding buckets', 300, 0, buckets, 105, usedOf(12_000, { atLeast: 96 }), 15],
     [50, '1,000 instances, a sliding window', 1000, 0, sliding, 70, denied({ atMost: 0.5 }), 25],
     [50, '1,000 instances, a sliding window', 1000, 0, sliding, 105, usedOf(100_000, { atLeast: 97 }), 25],
