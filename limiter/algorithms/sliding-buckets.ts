@@ -13,7 +13,7 @@ import {
   when,
 } from './conditional-write'
 import { isSlot, lateSlot, purgeSlots, refundSlots, removeExpired, slot, slotIndex, slotsBytes } from './slots'
-import { heldMs } from './window-grid'
+import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingBucketsQuota {
   /** Units per window. */
@@ -138,7 +138,7 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
 
   reachedAt: (known, { windowMs, buckets }) => numberOf(known, 'w') * (windowMs / buckets),
 
-  leaseExpiresAt: (_after, { windowMs }, chargedAt) => chargedAt + heldMs(windowMs / 2),
+  leaseExpiresAt: (_after, { windowMs }, chargedAt) => chargedAt + heldInSlidingMs(windowMs),
 
   purge: (known) => purgeSlots(known, numberOf(known, 'o')),
 }

@@ -18,7 +18,7 @@ import {
   sizeAtMost,
   when,
 } from './conditional-write'
-import { heldMs } from './window-grid'
+import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingLogQuota {
   /** Units in any interval of `windowMs`. */
@@ -125,7 +125,7 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
   reachedAt: (known) => numberOf(known, 't'),
 
   leaseExpiresAt: (_after, { windowMs, countDenied }, chargedAt) =>
-    countDenied ? undefined : chargedAt + heldMs(windowMs / 2),
+    countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs),
 
   recordsDenials: ({ countDenied }) => countDenied,
 }

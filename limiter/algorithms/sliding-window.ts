@@ -12,7 +12,7 @@ import {
 } from './conditional-write'
 import { firstMoment } from './first-moment'
 import { lateSlot, purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
-import { edgeAfter, heldMs } from './window-grid'
+import { edgeAfter, heldInSlidingMs } from './window-grid'
 
 export interface SlidingWindowQuota {
   /** Units per window. */
@@ -96,7 +96,7 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
   /** Half a window past its edge, and no longer than a limit without windows would hold them. */
-  leaseExpiresAt: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs) + heldMs(windowMs / 2),
+  leaseExpiresAt: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs) + heldInSlidingMs(windowMs),
 
   purge: (known) => purgeSlots(known, numberOf(known, 'w') - 1),
 }

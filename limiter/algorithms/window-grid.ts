@@ -21,6 +21,9 @@ export const edgeAfter = (at: EpochMs, windowMs: number): EpochMs => (Math.floor
  */
 export const heldMs = (windowMs: number): number => Math.min(windowMs, 2000)
 
+/** The same where a unit slides out of a window after its charge: spent later, it counts for less than a window. */
+export const heldInSlidingMs = (windowMs: number): number => heldMs(windowMs / 2)
+
 /** Windows of one length, counted from 1970-01-01T00:00:00Z. */
 export const epochGrid = (windowMs: number): WindowGrid => ({
   indexAt: (at) => Math.floor(at / windowMs),

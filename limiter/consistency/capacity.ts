@@ -42,7 +42,7 @@ export const wholeOf = ({ counter }: CompiledPolicy, now: EpochMs): number => co
 export const mostUnits = (policies: readonly CompiledPolicy[], now: EpochMs): number =>
   Math.min(...policies.map((policy) => wholeOf(policy, now)))
 
-/** Verdicts of the store, without what it has but for so many units: those and these are never more than the whole. */
+/** Verdicts of the store beside so many units that are held: after a reset it has more than these leave. */
 export const beside = (
   verdicts: Verdicts,
   policies: readonly CompiledPolicy[],

@@ -320,8 +320,8 @@ function more<K>(map: Map<K, number>, key: K, units: number): void {
   map.set(key, (map.get(key) ?? 0) + units)
 }
 
-const FATES = ['requestLost', 'answerLost', 'late', 'copied', 'sentTwice'] as const
-const STORE = { frozenUntil: 0 }
-
 const sumOf = (map: Map<number, number>, from: number, to: number): number =>
   [...map].reduce((sum, [at, units]) => (at < from || at > to ? sum : sum + units), 0)
+
+const FATES = ['requestLost', 'answerLost', 'late', 'copied', 'sentTwice'] as const
+const STORE = { frozenUntil: 0 }

@@ -16,11 +16,11 @@ const KINDS = [
 ] as const
 type Kind = (typeof KINDS)[number]
 
-function algorithmOf(kind: Kind): Pick<PolicyInput, 'algorithm' | 'buckets'> {
-  if (kind === 'a sliding window') return { algorithm: 'sliding-window' }
-  if (kind === 'a steady pace') return { algorithm: 'gcra' }
-  if (kind === 'sliding buckets') return { algorithm: 'sliding-buckets', buckets: 10 }
-  return { algorithm: 'fixed-window' }
+/** Where it is not a fixed window. */
+const FORMS: Partial<Record<Kind, Partial<PolicyInput>>> = {
+  'a sliding window': { algorithm: 'sliding-window' },
+  'a steady pace': { algorithm: 'gcra' },
+  'sliding buckets': { algorithm: 'sliding-buckets', buckets: 10 },
 }
 
 /** Instances that lease one subject, whose item gets too many writes now and then, while much goes wrong. */
@@ -33,7 +33,8 @@ async function course(seed: number, kind: Kind): Promise<PoolWorld> {
   const unit = isLarge ? 100 : 1
   const limit = unit * pick(100, 300, 1000)
   const window = `${windowMs}ms` as const
-  const policy: PolicyInput = { name: 'all', limit, window, consistency: 'leased', ...algorithmOf(kind) }
+  const fixed: PolicyInput = { name: 'all', algorithm: 'fixed-window', limit, window, consistency: 'leased' }
+  const policy: PolicyInput = { ...fixed, ...FORMS[kind] }
   const policies = [pick(policy, policy, { ...policy, consistency: 'strict' as const })]
   world.prefix = compile(parsePolicies(policies, [], [])[0]!).prefix
   if (policy.buckets) Object.assign(world, { slotMs: windowMs / policy.buckets, heldMs: windowMs / 2 })
